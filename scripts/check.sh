@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Everything that CI runs: installs what is missing (Debian, as root), checks layout and arrows, builds with clang, with
+# ASan + UBSan and with gcc (warnings are errors), runs the tests of each, checks that the tree stays clean, and ends
+# with ctest's own summary.  When nothing changed since the last success it says so and shows that summary; --force
+# runs it all again.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/lib.sh
+
+need "the test suite" git gcc g++ libc6-dev libgomp1 clang libclang-rt-14-dev clang-format-14 cmake ninja-build flex bison \
+    pkg-config libjansson-dev libcmocka-dev python3 binutils gawk
+
+fingerprint() {
+    { git ls-files -z -co --exclude-standard | LC_ALL=C sort -z | xargs -0 sha256sum 2>/dev/null; gcc --version; clang --version; } | sha256sum | cut -d' ' -f1
+}
+stamp=build/check.stamp
+now=$(fingerprint)
+if [ "${1:-}" != --force ] && [ -f "$stamp" ] && [ "$(head -n 1 "$stamp")" = "$now" ]; then
+    say "nothing changed since the last success (--force runs it again):"
+    tail -n +2 "$stamp"
+    exit 0
+fi
+dirty_before=$(git status --porcelain)
+jobs=$(nproc)
+export CTEST_PARALLEL_LEVEL=$jobs
+
+say "== layout, arrows, words"
+scripts/check_format.sh
+scripts/check_arrows.sh
+
+configure() { quietly "build/$1/configure.log" cmake -S . -B "build/$1" -G Ninja -DTLMC_WERROR=ON "${@:2}"; }
+build() { quietly "build/$1/build.log" cmake --build "build/$1" -j "$jobs"; }
+
+say "== clang, warnings as errors"
+configure clang -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=RelWithDebInfo
+build clang
+ctest --test-dir build/clang -L 'unit|golden' --output-on-failure --no-tests=error | tail -n 12
+
+say "== gcc with ASan and UBSan"
+configure asan -DCMAKE_C_COMPILER=gcc -DCMAKE_BUILD_TYPE=Debug -DTLMC_SANITIZE=address,undefined
+build asan
+ctest --test-dir build/asan -L 'unit|golden|fuzz|kernels' --output-on-failure --no-tests=error | tail -n 12
+
+say "== gcc, warnings as errors, all tests"
+configure gcc -DCMAKE_C_COMPILER=gcc -DCMAKE_BUILD_TYPE=RelWithDebInfo
+build gcc
+scripts/check_evidence.sh build/gcc
+build/gcc/driver/tlmc ops --markdown | cmp - docs/ops.md || die "docs/ops.md is not current: build/gcc/driver/tlmc ops --markdown > docs/ops.md"
+mkdir -p build
+ctest --test-dir build/gcc --output-on-failure --no-tests=error | tee build/check.log | grep -vE '^ *(Start|[0-9]+/[0-9]+ Test)'
+
+[ "$(git status --porcelain)" = "$dirty_before" ] || die "the run changed the work tree: $(git status --porcelain)"
+{ echo "$now"; sed -n '/tests passed/,$p' build/check.log; } >"$stamp"

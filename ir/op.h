@@ -1,9 +1,11 @@
-/* Queries on the op table (ops.def), the attribute table (attrs.def) and the element types (dtype.def). */
+/* Queries on the op table (ops.def), the attribute table (attrs.def) and the element types
+ * (dtype.def). */
 #ifndef TLMC_IR_OP_H
 #define TLMC_IR_OP_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum tlmc_dtype {
 #define DTYPE(TAG, name, bytes, ctype, is_float) TLMC_##TAG,
@@ -11,7 +13,14 @@ enum tlmc_dtype {
     TLMC_DTYPE_COUNT
 };
 
-enum tlmc_attr_kind { TLMC_ATTR_INT, TLMC_ATTR_FLOAT, TLMC_ATTR_BOOL, TLMC_ATTR_INTS, TLMC_ATTR_DTYPE, TLMC_ATTR_DATA };
+enum tlmc_attr_kind {
+    TLMC_ATTR_INT,
+    TLMC_ATTR_FLOAT,
+    TLMC_ATTR_BOOL,
+    TLMC_ATTR_INTS,
+    TLMC_ATTR_DTYPE,
+    TLMC_ATTR_DATA
+};
 
 enum tlmc_attr_tag {
 #define ATTR(TAG, name, kind) TLMC_A_##TAG,
@@ -27,8 +36,17 @@ enum tlmc_op {
 };
 
 enum tlmc_family {
-    TLMC_LEAF, TLMC_POINTWISE, TLMC_VIEW, TLMC_MOVE, TLMC_REDUCE, TLMC_MATMUL,
-    TLMC_ROWWISE, TLMC_LOSS, TLMC_RANDOM, TLMC_INDEX, TLMC_UPDATE,
+    TLMC_LEAF,
+    TLMC_POINTWISE,
+    TLMC_VIEW,
+    TLMC_MOVE,
+    TLMC_REDUCE,
+    TLMC_MATMUL,
+    TLMC_ROWWISE,
+    TLMC_LOSS,
+    TLMC_RANDOM,
+    TLMC_INDEX,
+    TLMC_UPDATE,
     TLMC_FAMILY_COUNT
 };
 
@@ -40,10 +58,10 @@ struct tlmc_op_info {
     enum tlmc_family family;
     int min_inputs, max_inputs; /* max -1: any number */
     int results;
-    const char *attrs;  /* names of attrs.def, separated by blanks */
+    const char *attrs; /* names of attrs.def, separated by blanks */
     const char *policy;
-    bool is_unary;      /* a UNARY row or its derivative */
-    bool is_vjp;        /* a backward rule of its own: *_vjp* */
+    bool is_unary; /* a UNARY row or its derivative */
+    bool is_vjp;   /* a backward rule of its own: *_vjp* */
     enum tlmc_uses uses;
     enum tlmc_op vjp_op; /* of a UNARY row: its derivative op; else TLMC_OP_COUNT */
 };
@@ -52,8 +70,16 @@ const struct tlmc_op_info *tlmc_op_info(enum tlmc_op op);
 /* TLMC_OP_COUNT when no op has this name. */
 enum tlmc_op tlmc_op_find(const char *name);
 bool tlmc_op_has_attr(enum tlmc_op op, enum tlmc_attr_tag tag);
-/* An op of the design that this version has no row for (conv, max_pool, ...): a message can say so. */
+/* An op of the design that this version has no row for (conv, max_pool, ...): a message can say so.
+ */
 bool tlmc_op_is_planned(const char *name);
+
+/* Operands of an UPDATE op, one letter each: w a leaf that is written, t a tensor of the first
+   leaf's type, s a scalar;
+   '?' before a letter: may be left out.  NULL for other families. */
+const char *tlmc_op_update_operands(enum tlmc_op op);
+/* Does the op write the leaf that is this input? */
+bool tlmc_op_writes_input(enum tlmc_op op, uint32_t input);
 
 const char *tlmc_family_name(enum tlmc_family family);
 const char *tlmc_attr_name(enum tlmc_attr_tag tag);

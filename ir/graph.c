@@ -249,7 +249,8 @@ uint32_t tlmc_try_node(struct tlmc_graph *graph, enum tlmc_op op, const uint32_t
                               .input_count = input_count,
                               .attr_count = attr_count,
                               .span = graph->span,
-                              .scope = graph->scope };
+                              .scope = graph->scope,
+                              .rule = graph->rule };
     uint32_t i;
 
     if (input_count > FEW)

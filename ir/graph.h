@@ -54,6 +54,8 @@ struct tlmc_node {
     const struct tlmc_attr *attrs;
     struct tlmc_span span; /* innermost place in the user's files */
     tlmc_sym scope;        /* instance path ("h.0.attn"), "" at top level */
+    uint32_t rule;         /* after autodiff: a forward node and the backward nodes its VJP rule made share a number;
+                              0: none.  The planner keeps the promise `backend-vjp` with it */
 };
 
 struct tlmc_value {
@@ -74,6 +76,7 @@ struct tlmc_graph {
     enum tlmc_phase phase;
     struct tlmc_span span;
     tlmc_sym scope;
+    uint32_t rule;
 };
 
 struct tlmc_graph *tlmc_graph_new(struct tlmc_arena *arena);

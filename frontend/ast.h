@@ -83,15 +83,17 @@ enum tlmc_ast_kind {
 struct tlmc_ast {
     enum tlmc_ast_kind kind;
     tlmc_sym text; /* NULL: none */
-    struct tlmc_span span;
+    struct tlmc_span span; /* where messages point: of a declaration its name, of `k = v` the k, else the whole */
+    uint32_t begin, end;   /* the whole construct, as offsets in span.file */
     uint32_t depth; /* 1 + deepest child; above TLMC_MAX_DEPTH the parser refuses, so recursion over the tree is bounded */
     uint32_t count, capacity;
     struct tlmc_ast **kids;
-    const struct tlmc_comment *comments; /* comments on the lines before it, and after it on its line: for fmt */
+    const struct tlmc_comment *comments; /* on the lines before it and after it on its line; of FILE, BODY, SETTINGS and lists: those
+                                            before the closing bracket.  For fmt */
 };
 
 struct tlmc_comment {
-    const char *text;  /* from '#', without the newline */
+    const char *text;  /* from '#', without the newline; "" marks an empty line alone */
     bool trailing;     /* on the same line, after the node */
     bool blank_before; /* an empty line stood above */
     const struct tlmc_comment *next;

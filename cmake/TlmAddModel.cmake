@@ -1,0 +1,26 @@
+# tlm_add_model(TARGET MODEL.tlm [OPTIONS option...])
+#
+# Compiles a model into TARGET at build time.  If TARGET exists, the model's functions (NAME.h, NAME.c) are added to it;
+# else TARGET becomes the model's own program (train, infer, generate).  OPTIONS go to tlmc emit (-D, --profile, ...).
+function(tlm_add_model target model)
+  cmake_parse_arguments(ARG "" "" "OPTIONS" ${ARGN})
+  cmake_path(ABSOLUTE_PATH model BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} NORMALIZE)
+  file(STRINGS ${model} lines REGEX "^[ \t]*model[ \t]+[A-Za-z_]")
+  string(REGEX REPLACE "^[ \t]*model[ \t]+([A-Za-z_][A-Za-z0-9_]*).*" "\\1" name "${lines}")
+  if(NOT name MATCHES "^[A-Za-z_][A-Za-z0-9_]*$")
+    message(FATAL_ERROR "tlm_add_model: no `model NAME;` in ${model}")
+  endif()
+  set(folder ${CMAKE_CURRENT_BINARY_DIR}/tlm/${target}/${name})
+  set(made ${folder}/${name}.c ${folder}/${name}_main.c ${folder}/${name}.h)
+  add_custom_command(OUTPUT ${made}
+    COMMAND tlmc::tlmc emit ${model} -o ${folder} ${ARG_OPTIONS}
+    DEPENDS ${model} tlmc::tlmc COMMENT "compiling ${name} (${model})" VERBATIM)
+  if(TARGET ${target})
+    target_sources(${target} PRIVATE ${folder}/${name}.c ${folder}/${name}.h)
+  else()
+    add_executable(${target} ${folder}/${name}.c ${folder}/${name}_main.c ${folder}/${name}.h)
+  endif()
+  target_include_directories(${target} PRIVATE ${folder})
+  target_link_libraries(${target} PRIVATE tlmc::tlm)
+  set_source_files_properties(${folder}/${name}.c PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off;-fno-math-errno")
+endfunction()

@@ -1,0 +1,68 @@
+"""What emitted files must be: alone, warning-free, without forbidden calls, small, and the same bytes every time."""
+from lib import *
+
+STRICT = ["-std=c11", "-Wall", "-Wextra", "-Werror"]
+FORBIDDEN = {"malloc", "calloc", "realloc", "free", "printf", "fprintf", "puts", "putchar", "exit", "abort", "_Exit", "fopen", "getenv", "time"}
+
+
+def emitted(folder, *options, model=None, cwd=None):
+    tlmc("emit", model or example("quickstart_mlp"), "-o", folder, *options, cwd=cwd).ok()
+    return {name: open(os.path.join(folder, name), "rb").read() for name in sorted(os.listdir(folder))}
+
+
+def single_file_stands_alone(folder):
+    emitted(folder, "--single-file")
+    for cc in ("cc", "gcc", "clang"):
+        if not has(cc):
+            print(f"not run: {cc} is not installed")
+            continue
+        for extra in ([], ["-O2"], ["-O3"], ["-std=gnu11", "-O2"]):
+            run([cc, *STRICT, *extra, "-o", folder + "/p", "quickstart_mlp.c", "quickstart_mlp_main.c", "-lm"], cwd=folder).ok()
+    out = run([folder + "/p", "--steps", "200", "--seed", "2026"], cwd=EXAMPLES + "/quickstart_mlp").ok().out
+    check("loss1=0.003234" in out, "the program built with cc alone does not give the oracle's loss")
+
+
+def model_file_calls(folder):
+    emitted(folder, "--single-file")
+    run(["cc", *STRICT, "-O2", "-c", "quickstart_mlp.c", "-o", "m.o"], cwd=folder).ok()
+    wanted = set(run(["nm", "-u", "m.o"], cwd=folder).ok().out.split()) - {"U"}
+    bad = sorted(wanted & FORBIDDEN)
+    check(not bad, f"the model file calls {bad}")
+    run(["strip", "m.o"], cwd=folder).ok()
+    size = os.path.getsize(folder + "/m.o")
+    check(size < 100_000, f"the stripped object has {size} bytes")
+    data = run(["nm", "m.o"], cwd=folder)
+    run(["cc", *STRICT, "-O2", "-c", "quickstart_mlp.c", "-o", "m2.o"], cwd=folder).ok()
+    mutable = [line for line in run(["nm", "m2.o"], cwd=folder).ok().out.splitlines() if line.split()[-2] in "bBDC"]
+    check(not mutable, f"the model file has mutable globals: {mutable}")
+
+
+def same_bytes(folder):
+    os.mkdir(folder + "/elsewhere")
+    for options in ([], ["--single-file"], ["--profile", "reference_cpu"]):
+        names = [folder + f"/{i}{len(options)}{options[-1:]}" for i in range(2)]
+        a = emitted(names[0], *options)
+        b = emitted(names[1], *options, model=os.path.relpath(example("quickstart_mlp"), folder + "/elsewhere"), cwd=folder + "/elsewhere")
+        equal(sorted(a), sorted(b), "files")
+        for name in a:
+            check(a[name] == b[name], f"{name} differs between two runs ({options})")
+        for name, text in a.items():
+            check(SOURCE.encode() not in text, f"{name} holds a path of this machine")
+
+
+def inference_only(folder):
+    files = emitted(folder, "--entry", "infer", "--single-file")
+    text = files["quickstart_mlp.c"].decode()
+    for word in ("adam_update", "train_backward", "gradient of"):
+        check(word not in text, f"--entry infer still emits {word}")
+
+
+def header_in_cplusplus(folder):
+    if not has("g++"):
+        skip("g++ is not installed")
+    emitted(folder)
+    open(folder + "/user.cpp", "w").write('#include "quickstart_mlp.h"\nint main() { quickstart_mlp *m = nullptr; return m != nullptr; }\n')
+    run(["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-I", os.path.join(SOURCE, "runtime"), "-fsyntax-only", "user.cpp"], cwd=folder).ok()
+
+
+main(single_file_stands_alone, model_file_calls, same_bytes, inference_only, header_in_cplusplus)

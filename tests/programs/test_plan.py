@@ -1,0 +1,87 @@
+"""The report of tlmc plan and --show-backend: format, order, folds, devices; JSON and DOT that other programs read."""
+from lib import *
+
+CHAPTER = ["reshape", "permute", "matmul", "broadcast", "add", "relu", "mse_loss"]
+
+
+def forward_ops(text):
+    """Names of the op blocks ("op: capsule"), each once, in order."""
+    names = []
+    for line in text.splitlines():
+        head = line.strip().split(":")[0]
+        if ":" in line and not line.startswith("  ") and " " not in head and "=" not in head:
+            names.append(head)
+    return names
+
+
+def chapter_report(folder):
+    r = tlmc("plan", example("quickstart_mlp"), "--device", "cuda")
+    check(r.status == 3, f"a plan with planned capsules ends with {r.status}")
+    ops = forward_ops(r.out)
+    at = [ops.index(op) for op in CHAPTER]
+    equal(at, sorted(at), f"order of {CHAPTER} in {ops}")
+    for op in CHAPTER:
+        check(f"{op}: native_cuda.{op}" in r.out, f"no native_cuda capsule for {op}")
+    check("matmul: native_cuda.matmul\n  provider=native-cuda trust=checked vjp=backend-vjp\n" in r.out, "block of matmul")
+    check("numeric=[round=nearest-even,subnormal=gradual-underflow,contract=fused,reduce=" in r.out, "numeric policy")
+    check("folded into matmul, transpose_b" in r.out and "view, no code" in r.out, "folds are said")
+    check("not accepted: planned" in r.out + r.err, "planned is said")
+    check("trusted external boundary: none" in r.out, "boundary line")
+
+
+def vendor_report(folder):
+    r = tlmc("plan", example("quickstart_mlp"), "--profile", "vendor_cuda", "--explain")
+    check("provider=cublas" in r.out and "trusted external boundary: " in r.out and "boundary: none" not in r.out, r.out[:3000])
+    r = tlmc("plan", example("quickstart_mlp"), "--device", "cuda", "--explain")
+    check("cublas.matmul refused: trust-not-admitted(trusted-external)" in r.out, "refusal of cublas")
+
+
+def each_op_once(folder):
+    r = tlmc("plan", example("quickstart_mlp")).ok()
+    heads = [line for line in r.out.splitlines() if ": native_c." in line and not line.startswith(" ")]
+    equal(len(heads), len(set(heads)), "blocks are repeated")
+    for word in ("checked_cpu", "device=cpu", "adam_update", "lower bound"):
+        check(word in r.out, f"the report lacks {word!r}")
+    program = build(example("quickstart_mlp"), folder + "/q")
+    shown = run([program, "--steps", "0", "--show-backend"], cwd=EXAMPLES + "/quickstart_mlp").ok().out
+    for line in heads:
+        check(line in shown, f"--show-backend lacks {line!r}")
+    memory = run([program, "--steps", "0", "--show-memory"], cwd=EXAMPLES + "/quickstart_mlp").ok().out
+    check("lower bound" in memory, "--show-memory lacks the lower bound")
+
+
+def contracts_and_steps(folder):
+    r = tlmc("plan", example("quickstart_mlp"), "--contracts", "--steps", "--explain").ok()
+    for word in ("shape:", "layout:", "value:", "vjp:", "matmul.chain512.v1"):
+        check(word in r.out, f"--contracts lacks {word!r}")
+
+
+def other_formats(folder):
+    for name in ("quickstart_mlp", "digits_mlp", "char_gpt"):
+        plan = json.loads(tlmc("plan", example(name), "--format", "json").ok().out)
+        check(isinstance(plan, dict) and plan, "JSON plan")
+        dot = tlmc("plan", example(name), "--format", "dot").ok().out
+        check(dot.startswith("digraph") and dot.count("{") == dot.count("}"), "DOT plan")
+        if has("dot"):
+            run(["dot", "-Tsvg", "-o", folder + "/x.svg"], stdin=dot.encode()).ok()
+
+
+def lists(folder):
+    text = tlmc("profiles").ok().out
+    for name in ("checked_cpu", "reference_cpu", "openblas_cpu", "checked_cuda", "vendor_cuda", "libtorch_forward_cuda", "libtorch_forward_cpu"):
+        check(name in text, f"no profile {name}")
+    text = tlmc("capsules", "--profile", "checked_cuda").ok().out
+    check("native_c.relu" in text and "refused: " in text and "admitted" in text, "capsules with reasons")
+    text = tlmc("ops").ok().out
+    check("softmax" in text and "bernoulli_mask" in text, "ops")
+    tlmc("ops", "conv").fails(1, "planned")
+    tlmc("ops", "frobnicate").fails(1, "no op")
+
+
+def same_plan_twice(folder):
+    for options in ([], ["--format", "json"], ["--steps"]):
+        a, b = (tlmc("plan", example("char_gpt"), *options).ok().out for _ in range(2))
+        check(a == b, f"two plans differ ({options})")
+
+
+main(chapter_report, vendor_report, each_op_once, contracts_and_steps, other_formats, lists, same_plan_twice)

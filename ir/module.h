@@ -1,35 +1,43 @@
-/* A checked model: its parameters, one graph for each form of each entry, and the clauses as plain data.
-   Made by frontend/lower, completed by the passes (pass.h), read by planner and codegen.  Memory: the arena's. */
+/* A checked model: its parameters, one graph for each form of each entry, and the clauses as plain
+   data. Made by frontend/lower, completed by the passes (pass.h), read by planner and codegen.
+   Memory: the arena's. */
 #ifndef TLMC_IR_MODULE_H
 #define TLMC_IR_MODULE_H
 
 #include "graph.h"
 
-enum tlmc_init_kind { TLMC_INIT_NONE, TLMC_INIT_CONSTANT, TLMC_INIT_UNIFORM, TLMC_INIT_NORMAL, TLMC_INIT_TENSOR };
+enum tlmc_init_kind {
+    TLMC_INIT_NONE,
+    TLMC_INIT_CONSTANT,
+    TLMC_INIT_UNIFORM,
+    TLMC_INIT_NORMAL,
+    TLMC_INIT_TENSOR
+};
 
 struct tlmc_init {
     enum tlmc_init_kind kind; /* NONE: must be loaded */
-    double a, b;              /* CONSTANT a; UNIFORM [a, b); NORMAL mean a, standard deviation b; fans already applied */
-    const double *data;       /* TENSOR: row-major, of the parameter's own shape */
-    tlmc_sym text;            /* as written, for printers: "xavier_uniform()" */
+    double a, b; /* CONSTANT a; UNIFORM [a, b); NORMAL mean a, standard deviation b; fans already
+                    applied */
+    const double *data; /* TENSOR: row-major, of the parameter's own shape */
+    tlmc_sym text;      /* as written, for printers: "xavier_uniform()" */
 };
 
 enum tlmc_param_kind {
     TLMC_PARAM_TRAINED,
-    TLMC_PARAM_STATE,     /* saved */
-    TLMC_PARAM_TRANSIENT, /* kept between runs, not saved, set back by NAME_reset */
-    TLMC_PARAM_OPTIMIZER, /* made by the optimizer pass; saved under "tlm." with the run */
+    TLMC_PARAM_STATE,      /* saved */
+    TLMC_PARAM_TRANSIENT,  /* kept between runs, not saved, set back by NAME_reset */
+    TLMC_PARAM_OPTIMIZER,  /* made by the optimizer pass; saved under "tlm." with the run */
     TLMC_PARAM_ACCUMULATOR /* gradient sums over micro-batches; never saved */
 };
 
 struct tlmc_param {
-    tlmc_sym key;   /* "fc1.weight"; optimizer state: "tlm.adam.m.fc1.weight" */
+    tlmc_sym key; /* "fc1.weight"; optimizer state: "tlm.adam.exp_avg.fc1.weight" */
     struct tlmc_type type;
     enum tlmc_param_kind kind;
-    bool frozen;    /* no gradient, no update */
+    bool frozen; /* no gradient, no update */
     struct tlmc_init init;
     uint32_t ordinal; /* of first declaration: numbers the random stream of the initialiser */
-    uint32_t of;      /* optimizer state, accumulator: the parameter it belongs to; else TLMC_NONE */
+    uint32_t of; /* optimizer state, accumulator: the parameter it belongs to; else TLMC_NONE */
     struct tlmc_span span;
 };
 
@@ -48,11 +56,13 @@ struct tlmc_form {
     tlmc_sym entry; /* "infer" in a file without entries */
     enum tlmc_mode mode;
     struct tlmc_graph *graph;
-    tlmc_io_vec inputs;   /* inputs, then targets (train, eval) in order of declaration; slot of an INPUT leaf = index */
+    tlmc_io_vec inputs; /* inputs, then targets (train, eval) in order of declaration; slot of an
+                           INPUT leaf = index */
     tlmc_io_vec outputs;
-    tlmc_io_vec losses;   /* TRAIN: scalars (means); EVAL: as written, scalar or with a leading row axis */
-    tlmc_io_vec metrics;  /* as losses; also bool or i32 */
-    uint32_t total_loss;  /* TRAIN: sum of the losses, where backward starts; else TLMC_NONE */
+    tlmc_io_vec
+        losses; /* TRAIN: scalars (means); EVAL: as written, scalar or with a leading row axis */
+    tlmc_io_vec metrics;     /* as losses; also bool or i32 */
+    uint32_t total_loss;     /* TRAIN: sum of the losses, where backward starts; else TLMC_NONE */
     struct tlmc_grad *grads; /* TRAIN, after autodiff: one for each trained parameter reached */
     uint32_t grad_count;
     uint32_t random_sites; /* draws of the entry, numbered before passes */
@@ -64,16 +74,32 @@ struct tlmc_grad {
 };
 
 /* ---- clauses */
-enum tlmc_optimizer { TLMC_SGD, TLMC_ADAM, TLMC_ADAMW, TLMC_RMSPROP, TLMC_ADAGRAD, TLMC_ADADELTA, TLMC_OPTIMIZER_COUNT };
+enum tlmc_optimizer {
+    TLMC_SGD,
+    TLMC_ADAM,
+    TLMC_ADAMW,
+    TLMC_RMSPROP,
+    TLMC_ADAGRAD,
+    TLMC_ADADELTA,
+    TLMC_OPTIMIZER_COUNT
+};
 
 struct tlmc_group { /* options of one optimizer group; unused ones stand at their defaults */
-    double lr, beta1, beta2, eps, weight_decay, momentum, dampening, alpha, rho, lr_decay, initial_accumulator_value;
+    double lr, beta1, beta2, eps, weight_decay, momentum, dampening, alpha, rho, lr_decay,
+        initial_accumulator_value;
     bool nesterov, centered;
     uint32_t *params; /* indices into module params: the members */
     uint32_t param_count;
 };
 
-enum tlmc_schedule_kind { TLMC_SCHED_CONSTANT, TLMC_SCHED_WARMUP, TLMC_SCHED_COSINE, TLMC_SCHED_STEP, TLMC_SCHED_EXPONENTIAL, TLMC_SCHED_ONE_CYCLE };
+enum tlmc_schedule_kind {
+    TLMC_SCHED_CONSTANT,
+    TLMC_SCHED_WARMUP,
+    TLMC_SCHED_COSINE,
+    TLMC_SCHED_STEP,
+    TLMC_SCHED_EXPONENTIAL,
+    TLMC_SCHED_ONE_CYCLE
+};
 
 struct tlmc_schedule { /* factors of lr, one after the other; steps 0 = open: takes the rest */
     enum tlmc_schedule_kind kind;
@@ -81,13 +107,19 @@ struct tlmc_schedule { /* factors of lr, one after the other; steps 0 = open: ta
     double factor, final, peak; /* see docs/language.md for each kind's formula */
 };
 
-enum tlmc_reader { TLMC_READ_COLUMNS, TLMC_READ_ARRAY, TLMC_READ_TENSOR, TLMC_READ_BYTES, TLMC_READ_TOKENS };
+enum tlmc_reader {
+    TLMC_READ_COLUMNS,
+    TLMC_READ_ARRAY,
+    TLMC_READ_TENSOR,
+    TLMC_READ_BYTES,
+    TLMC_READ_TOKENS
+};
 
 struct tlmc_feed {
-    uint32_t input;   /* index into the training form's inputs */
+    uint32_t input; /* index into the training form's inputs */
     enum tlmc_reader reader;
-    tlmc_sym key;     /* TENSOR: the key; else NULL */
-    int64_t *columns; /* COLUMNS by number, from 0 */
+    tlmc_sym key;           /* TENSOR: the key; else NULL */
+    int64_t *columns;       /* COLUMNS by number, from 0 */
     tlmc_sym *column_names; /* COLUMNS by name (needs header true); else NULL */
     uint32_t column_count;
     int64_t begin, end; /* BYTES, TOKENS: offsets in the window, end exclusive */
@@ -104,9 +136,19 @@ struct tlmc_data {
 
 typedef TLMC_VEC(struct tlmc_data) tlmc_data_vec;
 
-enum tlmc_split { TLMC_SPLIT_NONE, TLMC_SPLIT_FIRST, TLMC_SPLIT_LAST, TLMC_SPLIT_RANDOM, TLMC_SPLIT_DATA };
+enum tlmc_split {
+    TLMC_SPLIT_NONE,
+    TLMC_SPLIT_FIRST,
+    TLMC_SPLIT_LAST,
+    TLMC_SPLIT_RANDOM,
+    TLMC_SPLIT_DATA
+};
 
-struct tlmc_probe_value { uint32_t input; const double *data; uint32_t count; };
+struct tlmc_probe_value {
+    uint32_t input;
+    const double *data;
+    uint32_t count;
+};
 
 struct tlmc_probe { /* one row; values for inputs of the training form, targets optional */
     tlmc_sym name;
@@ -136,7 +178,9 @@ struct tlmc_train {
     TLMC_VEC(struct tlmc_probe) probes;
 };
 
-struct tlmc_rename { tlmc_sym from, to; };
+struct tlmc_rename {
+    tlmc_sym from, to;
+};
 
 struct tlmc_pretrained {
     bool present;
@@ -148,11 +192,11 @@ struct tlmc_pretrained {
 
 struct tlmc_generate {
     bool present;
-    uint32_t form;          /* index into module forms */
-    uint32_t feed, sample;  /* input index, output index of that form */
-    bool bytes;             /* text bytes; else `vocabulary` names a file */
+    uint32_t form;         /* index into module forms */
+    uint32_t feed, sample; /* input index, output index of that form */
+    bool bytes;            /* text bytes; else `vocabulary` names a file */
     tlmc_sym vocabulary;
-    int64_t tokens, top_k;  /* top_k 0: all */
+    int64_t tokens, top_k; /* top_k 0: all */
     double temperature;
 };
 
@@ -166,7 +210,10 @@ enum tlmc_scalar_kind {
     TLMC_SCALAR_CLR        /* adagrad: lr / (1 + (t - 1) * lr_decay) */
 };
 
-struct tlmc_scalar { enum tlmc_scalar_kind kind; uint32_t group; };
+struct tlmc_scalar {
+    enum tlmc_scalar_kind kind;
+    uint32_t group;
+};
 
 struct tlmc_module {
     struct tlmc_arena *arena;
@@ -176,7 +223,8 @@ struct tlmc_module {
     tlmc_sym source_name; /* file name without folders */
     uint64_t digest;      /* FNV-1a of the model's own text and of its imports, std excluded */
     const char *command;  /* options that shaped the model (-D...), for "regenerate with" */
-    bool has_entries;     /* written with entry blocks: names of the emitted functions carry the entry */
+    bool
+        has_entries; /* written with entry blocks: names of the emitted functions carry the entry */
     TLMC_VEC(struct tlmc_param) params;
     TLMC_VEC(struct tlmc_form) forms;
     TLMC_VEC(struct tlmc_scalar) scalars;
@@ -186,10 +234,15 @@ struct tlmc_module {
 };
 
 /* The form of an entry in a mode, or NULL. */
-struct tlmc_form *tlmc_module_form(const struct tlmc_module *module, tlmc_sym entry, enum tlmc_mode mode);
-struct tlmc_form *tlmc_module_training_form(const struct tlmc_module *module); /* the single TRAIN form, or NULL */
+struct tlmc_form *tlmc_module_form(const struct tlmc_module *module, tlmc_sym entry,
+                                   enum tlmc_mode mode);
+struct tlmc_form *
+tlmc_module_training_form(const struct tlmc_module *module); /* the single TRAIN form, or NULL */
 const char *tlmc_mode_name(enum tlmc_mode mode); /* "infer", "train", "eval", "generate" */
 const char *tlmc_optimizer_name(enum tlmc_optimizer optimizer);
+/* NULL when the graph's rules hold and the form's values, slots and gradients fit the module; else
+ * what is broken. */
+const char *tlmc_form_verify(const struct tlmc_module *module, const struct tlmc_form *form);
 struct tlmc_strbuf;
 void tlmc_module_print(const struct tlmc_module *module, struct tlmc_strbuf *out);
 

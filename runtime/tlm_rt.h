@@ -16,18 +16,10 @@
 #define TLM_RT_H
 
 #include "tlm.h"
+#include "tlm_fp.h"
 
 #include <math.h>
 #include <string.h>
-
-/* Contraction off in this file, whatever the command line says (gcc: its own pragma, clang: the standard's). */
-#if defined(__clang__)
-#pragma STDC FP_CONTRACT OFF
-#elif defined(__GNUC__)
-#pragma GCC optimize("fp-contract=off")
-#endif
-
-#define TLM_INLINE static inline __attribute__((always_inline, unused))
 
 /* Levels.  BASE is what the compiler was asked for; on x86-64 two more are compiled with target attributes. */
 #if defined(__x86_64__) && !defined(TLM_ONLY_BASE)

@@ -1,0 +1,73 @@
+/* The floating-point environment of every file that computes: contraction off whatever the command line says,
+   always-inline functions, and the few operations that the formulas are made of.  Included by tlm_rt.h and tlm_math.h.
+
+   gcc: a pragma of its own, which also switches on full vectorisation at -O2 (values do not depend on it).  clang: the
+   standard's pragma.  Neither keeps always_inline functions from being inlined.  Both compilers vectorise square roots
+   only under -fno-math-errno, which no pragma can ask for: emitted build files pass it. */
+#ifndef TLM_FP_H
+#define TLM_FP_H
+
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#elif defined(__GNUC__)
+#pragma GCC optimize("fp-contract=off", "tree-vectorize", "vect-cost-model=dynamic")
+#endif
+
+#ifndef TLM_INLINE
+#define TLM_INLINE static inline __attribute__((always_inline, unused))
+#endif
+
+/* Before a loop whose iterations are independent (in place is fine: element i reads element i only): vectorise without
+   asking whether the arrays overlap. */
+#if defined(__clang__)
+#define TLM_LOOP _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define TLM_LOOP _Pragma("GCC ivdep")
+#else
+#define TLM_LOOP
+#endif
+
+/* a * b + c, rounded once */
+TLM_INLINE float tlm_fma(float a, float b, float c)
+{
+    return __builtin_fmaf(a, b, c);
+}
+
+TLM_INLINE uint32_t tlm_bits(float x)
+{
+    uint32_t u;
+
+    memcpy(&u, &x, sizeof u);
+    return u;
+}
+
+TLM_INLINE float tlm_float(uint32_t u)
+{
+    float x;
+
+    memcpy(&x, &u, sizeof x);
+    return x;
+}
+
+/* c ? a : b on bits: no branch for a compiler to make out of it, so every formula vectorises. */
+TLM_INLINE float tlm_select(int c, float a, float b)
+{
+    const uint32_t mask = 0u - (uint32_t)(c != 0);
+
+    return tlm_float((tlm_bits(a) & mask) | (tlm_bits(b) & ~mask));
+}
+
+TLM_INLINE uint32_t tlm_select_u32(int c, uint32_t a, uint32_t b)
+{
+    const uint32_t mask = 0u - (uint32_t)(c != 0);
+
+    return (a & mask) | (b & ~mask);
+}
+
+#define TLM_F32_INF tlm_float(0x7f800000u)
+#define TLM_F32_NAN tlm_float(0x7fc00000u)
+
+#endif

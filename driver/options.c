@@ -1,7 +1,7 @@
 #define _GNU_SOURCE /* getopt_long */
 #include "options.h"
 
-#include "arena.h"
+#include "bug.h"
 #include "commands.h"
 
 #include <getopt.h>

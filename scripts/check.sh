@@ -27,6 +27,7 @@ export CTEST_PARALLEL_LEVEL=$jobs
 say "== layout, arrows, words"
 scripts/check_format.sh
 scripts/check_arrows.sh
+scripts/check_headers.sh
 
 configure() { quietly "build/$1/configure.log" cmake -S . -B "build/$1" -G Ninja -DTLMC_WERROR=ON "${@:2}"; }
 build() { quietly "build/$1/build.log" cmake --build "build/$1" -j "$jobs"; }

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Every header compiles alone, twice included; the ones that products see (runtime, kernels) also as C++17.  The man page
+# names every option of the command.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+includes=(-Isupport -Iir -Ifrontend -Iplanner -Icodegen -Iruntime -Ikernels_cpu -Idriver)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+count=0
+while IFS= read -r header; do
+    name=${header#*/}
+    printf '#include "%s"\n#include "%s"\ntypedef int tlmc_header_stands_alone;\n' "$name" "$name" >"$work/alone.c"
+    gcc -std=c11 -Wall -Wextra -Werror "${includes[@]}" -fsyntax-only "$work/alone.c" || { echo "$header does not stand alone" >&2; exit 1; }
+    count=$((count + 1))
+done < <(git ls-files -co --exclude-standard 'support/*.h' 'ir/*.h' 'frontend/*.h' 'planner/*.h' 'codegen/*.h' 'runtime/*.h' 'kernels_cpu/*.h' 'driver/*.h')
+for header in tlm.h tlm_program.h tlm_kernel.h; do
+    printf '#include "%s"\nint main() { return 0; }\n' "$header" >"$work/alone.cpp"
+    g++ -std=c++17 -Wall -Wextra -Werror -Iruntime -fsyntax-only "$work/alone.cpp" || { echo "$header is no C++17" >&2; exit 1; }
+done
+sed -n 's/^OPTION([A-Z_]*, *"\([a-z-]*\)".*/\1/p' driver/options.def | while read -r option; do
+    grep -q -- "Fl -$option\b" docs/tlmc.1 || { echo "docs/tlmc.1 lacks --$option" >&2; exit 1; }
+done
+echo "headers: $count stand alone"

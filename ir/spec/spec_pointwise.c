@@ -86,7 +86,7 @@ U(u_round, nearbyint(x))
     }
 V(v_neg, -g)
 V(v_scale, g * a->factor)
-V(v_abs, x > 0 ? g : x < 0 ? -g : 0)
+V(v_abs, x < 0 ? -g : x == 0 ? 0 : g)
 V(v_sqrt, g / (2 * y))
 V(v_rsqrt, -0.5 * g * y * y * y)
 V(v_exp, g *y)
@@ -94,7 +94,7 @@ V(v_log, g / x)
 V(v_sin, g *cos(x))
 V(v_cos, -g *sin(x))
 V(v_inv, -g *y *y)
-V(v_relu, x > 0 ? g : 0)
+V(v_relu, x <= 0 ? 0 : g)
 V(v_gelu, g *(sigmoid(gelu_argument(x)) +
               x * sigmoid(gelu_argument(x)) * sigmoid(-gelu_argument(x)) * gelu_argument_slope(x)))
 V(v_gelu_erf, g *(0.5 * erfc(-x / sqrt(2)) + x * exp(-0.5 * x * x) / sqrt(2 * PI)))
@@ -245,12 +245,12 @@ static double t_pow_vjp_b(double g, double a, double y)
 
 static double t_max_vjp(double g, double a, double b)
 {
-    return a > b ? g : a == b ? g / 2 : 0;
+    return a < b ? 0 : a == b ? g / 2 : g;
 }
 
 static double t_min_vjp(double g, double a, double b)
 {
-    return a < b ? g : a == b ? g / 2 : 0;
+    return a > b ? 0 : a == b ? g / 2 : g;
 }
 
 static double t_where(double c, double a, double b)

@@ -40,6 +40,13 @@ bool tlmc_parser_is_first_on_line(const struct tlmc_parser *p)
     return from < to && memchr(p->source->text + from, '\n', to - from);
 }
 
+bool tlmc_parser_is_at_statement(const struct tlmc_parser *p)
+{
+    const int before = p->before.kind;
+
+    return before == TOK_END || before == ';' || before == '{' || before == '}';
+}
+
 const struct tlmc_bracket *tlmc_parser_innermost(const struct tlmc_parser *p)
 {
     return p->last.open ? &p->brackets[p->last.open - 1] : NULL;
@@ -161,8 +168,10 @@ int tlmc_yylex(union tlmc_yyvalue *value, struct tlmc_span *where, struct tlmc_p
 void tlmc_parser_recover(struct tlmc_parser *p, bool insert)
 {
     const struct tlmc_token bad = p->last;
-    const bool replay = insert || bad.kind == '}' ||
-                        (starts_statement(bad.kind) && tlmc_parser_is_first_on_line(p));
+    /* The broken statement ended before the bad token, which begins the next one. */
+    const bool ended = insert || bad.kind == '}' ||
+                       (starts_statement(bad.kind) && !tlmc_parser_is_at_statement(p) &&
+                        tlmc_parser_is_first_on_line(p));
 
     p->open = bad.open;
     close_expression(p);
@@ -170,7 +179,7 @@ void tlmc_parser_recover(struct tlmc_parser *p, bool insert)
         return;
     if (bad.kind == '}' && p->open == 0) {
         p->queue[p->queued++] = semicolon_at(p, bad.span.begin);
-    } else if (replay && p->replayed != bad.span.begin + 1) {
+    } else if (ended && p->replayed != bad.span.begin + 1) {
         p->replayed = bad.span.begin + 1;
         p->queue[p->queued++] = semicolon_at(p, p->before.span.end);
         p->queue[p->queued++] = bad;

@@ -68,6 +68,8 @@ struct tlmc_diag *tlmc_parser_report(struct tlmc_parser *p, enum tlmc_diag_code 
 void tlmc_parser_too_deep(struct tlmc_parser *p, struct tlmc_span span);
 /* A newline stands between the token before the last one and the last one. */
 bool tlmc_parser_is_first_on_line(const struct tlmc_parser *p);
+/* The last token stands where a statement begins. */
+bool tlmc_parser_is_at_statement(const struct tlmc_parser *p);
 /* The innermost bracket that was open when the last token was read, or NULL. */
 const struct tlmc_bracket *tlmc_parser_innermost(const struct tlmc_parser *p);
 

@@ -30,6 +30,7 @@ static void tlmc_yyerror(struct tlmc_span *where, struct tlmc_parser *p, const c
 %define parse.lac full
 %locations
 %expect 0
+%initial-action { @$ = (struct tlmc_span){ p->file, 0, 0 }; }
 %param { struct tlmc_parser *p }
 
 %token END 0 "end of file"
@@ -337,6 +338,8 @@ static void report_unexpected(struct tlmc_parser *p, const struct expected *e, y
     else
         d = tlmc_parser_report(p, TLMC_E_SYNTAX, p->last.span, "unexpected %s%s", name, tlmc_strbuf_text(&list));
     tlmc_strbuf_free(&list);
+    if (d && expects(e, YYSYMBOL_STRING) && expects(e, YYTRANSLATE('=')) && expects(e, YYTRANSLATE('{')))
+        tlmc_hint(p->diags, d, "a name begins an assignment, `y = f(x);`, or a clause, `train { }`");
     if (d && open && (got == YYSYMBOL_BLOCK || got == YYSYMBOL_ENTRY || got == YYSYMBOL_MODEL || got == YYSYMBOL_IMPORT))
         tlmc_note(p->diags, d, open->span, "%s stands at top level only; this '%c' is open", name, open->byte);
 }
@@ -359,7 +362,8 @@ static bool report(struct tlmc_parser *p, const struct expected *e, yysymbol_kin
                !expects(e, YYSYMBOL_EQ)) {
         tlmc_parser_report(p, TLMC_E_RESERVED_WORD, p->before.span, "'%s' is a reserved word; choose another name",
                            p->before.text);
-    } else if (is_reserved(got) && expects(e, YYSYMBOL_IDENT) && !tlmc_parser_is_first_on_line(p)) {
+    } else if (is_reserved(got) && expects(e, YYSYMBOL_IDENT) && !tlmc_parser_is_at_statement(p) &&
+               !tlmc_parser_is_first_on_line(p)) {
         tlmc_parser_report(p, TLMC_E_RESERVED_WORD, p->last.span, "'%s' is a reserved word; choose another name",
                            p->last.text);
     } else if (p->last.kind == '=' && expects(e, YYSYMBOL_EQ)) {

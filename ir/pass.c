@@ -1,6 +1,7 @@
-/* The table of passes and the loop over it.  Gradients are made first, from the graph as it was written: the order in
-   which contributions are added is part of the arithmetic contract, and a pass that merges or shortens the forward
-   graph before that would change it.  After that every pass keeps every bit, so each may be left out. */
+/* The table of passes and the loop over it.  Gradients are made first, from the graph as it was
+   written: the order in which contributions are added is part of the arithmetic contract, and a
+   pass that merges or shortens the forward graph before that would change it.  After that every
+   pass keeps every bit, so each may be left out. */
 #include "pass.h"
 
 #include "strbuf.h"

@@ -1,6 +1,7 @@
-/* Gradients.  In: forms as lowered.  Out: leaves of one parameter made once, so that all its consumers are seen; in the
-   training form backward nodes and form->grads in order of declaration, and no writes of frozen states; in every form
-   copies of states that are read after they are written.  Gradients reach trained parameters only. */
+/* Gradients.  In: forms as lowered.  Out: leaves of one parameter made once, so that all its
+   consumers are seen; in the training form backward nodes and form->grads in order of declaration,
+   and no writes of frozen states; in every form copies of states that are read after they are
+   written.  Gradients reach trained parameters only. */
 #include "graph_edit.h"
 #include "pass.h"
 

@@ -1,6 +1,6 @@
-/* Dead code.  In: any form.  Out: only nodes that an output, loss, metric, gradient or update needs.  Inputs stay
-   listed in training and evaluation forms, whose data clause feeds them; an inference form is not asked for what no
-   output reads, except the input that generation feeds. */
+/* Dead code.  In: any form.  Out: only nodes that an output, loss, metric, gradient or update
+   needs.  Inputs stay listed in training and evaluation forms, whose data clause feeds them; an
+   inference form is not asked for what no output reads, except the input that generation feeds. */
 #include "graph_edit.h"
 #include "pass.h"
 
@@ -40,7 +40,8 @@ static void spread(struct dce *d)
     }
 }
 
-/* Drops inputs of an inference form that nothing reads; new_slot gets each old input's place, TLMC_NONE if dropped. */
+/* Drops inputs of an inference form that nothing reads; new_slot gets each old input's place,
+ * TLMC_NONE if dropped. */
 static void drop_inputs(struct dce *d, struct tlmc_module *module, struct tlmc_form *form,
                         uint32_t *new_slot)
 {
@@ -115,7 +116,8 @@ static void run(struct tlmc_module *module, struct tlmc_form *form)
         renumber(form, new_slot);
 }
 
-/* needs: nothing.  keeps: every rule of the verifier.  breaks: value ids; slots of inference forms' inputs. */
+/* needs: nothing.  keeps: every rule of the verifier.  breaks: value ids; slots of inference forms'
+ * inputs. */
 void tlmc_pass_dce(struct tlmc_module *module, struct tlmc_diags *diags)
 {
     unsigned i;

@@ -1,6 +1,7 @@
-/* The step after the gradients.  In: the training form with form->grads, and the module's train clause.  Out: nodes that
-   add gradients over micro-batches, clip them and update the parameters, with the optimizer's states as new parameters
-   of the module and its per-step numbers as scalars.  A parameter without a gradient gets nothing: no decay either. */
+/* The step after the gradients.  In: the training form with form->grads, and the module's train
+   clause.  Out: nodes that add gradients over micro-batches, clip them and update the parameters,
+   with the optimizer's states as new parameters of the module and its per-step numbers as scalars.
+   A parameter without a gradient gets nothing: no decay either. */
 #include "graph_edit.h"
 #include "pass.h"
 #include "strbuf.h"
@@ -57,8 +58,8 @@ static uint32_t add_state(struct step *s, enum tlmc_param_kind kind, const char 
 
 static uint32_t state_leaf(struct step *s, uint32_t slot)
 {
-    const uint32_t leaf = tlmc_build_leaf(s->graph, TLMC_OP_STATE, slot,
-                                          &s->module->params.items[slot].type);
+    const uint32_t leaf =
+        tlmc_build_leaf(s->graph, TLMC_OP_STATE, slot, &s->module->params.items[slot].type);
 
     s->graph->values[leaf].name = s->module->params.items[slot].key;
     return leaf;
@@ -145,8 +146,8 @@ static void clip(struct step *s)
         const uint32_t norm = build_norm(s);
         const uint32_t room =
             tlmc_build2(g, TLMC_OP_ADD, norm, tlmc_build_const(g, TLMC_F32, CLIP_NORM_EPS));
-        const uint32_t ratio = tlmc_build2(
-            g, TLMC_OP_DIV, tlmc_build_const(g, TLMC_F32, train->clip_value), room);
+        const uint32_t ratio =
+            tlmc_build2(g, TLMC_OP_DIV, tlmc_build_const(g, TLMC_F32, train->clip_value), room);
 
         s->gscale = tlmc_build2(g, TLMC_OP_MIN, tlmc_build_const(g, TLMC_F32, 1), ratio);
     }
@@ -175,7 +176,8 @@ static void attribute(struct update *u, enum tlmc_attr_tag tag, double value)
                                     : tlmc_attr_float(tag, value);
 }
 
-/* A state of the optimizer as operand, under PyTorch's name; TLMC_NONE in its place when it is not kept. */
+/* A state of the optimizer as operand, under PyTorch's name; TLMC_NONE in its place when it is not
+ * kept. */
 static void state(struct step *s, struct update *u, const char *name, bool kept, double init,
                   uint32_t param)
 {
@@ -326,7 +328,8 @@ static void find_leaves(struct step *s, uint32_t param_count)
             s->leaves[slot] = s->graph->nodes[id].first_result;
 }
 
-/* needs: autodiff.  keeps: every rule of the verifier, and value ids.  breaks: lists of module params and scalars. */
+/* needs: autodiff.  keeps: every rule of the verifier, and value ids.  breaks: lists of module
+ * params and scalars. */
 void tlmc_pass_optimizer(struct tlmc_module *module, struct tlmc_diags *diags)
 {
     const uint32_t param_count = module->params.count;

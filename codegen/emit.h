@@ -1,5 +1,5 @@
-/* An accepted plan -> source text.  Takes nothing else; writes into buffers, the driver writes files.  The same plan,
-   options and version give the same bytes. */
+/* An accepted plan -> source text.  Takes nothing else; writes into buffers, the driver writes
+   files.  The same plan, options and version give the same bytes. */
 #ifndef TLMC_CODEGEN_EMIT_H
 #define TLMC_CODEGEN_EMIT_H
 
@@ -7,22 +7,31 @@
 #include "strbuf.h"
 
 struct tlmc_emit_options {
-    bool single_file;      /* NAME.c with every kernel it needs, NAME_main.c with shell and runtime inlined */
-    bool with_main;        /* also NAME_main.c */
-    const char *version;   /* of tlmc */
-    /* Text of a runtime or kernel file by its include name ("tlm_rt.h", "ref/matmul.h", "shell.c"); NULL: no such file.
-       Needed for single_file. */
+    bool single_file;    /* NAME.c with every kernel it needs, NAME_main.c with shell and runtime
+                            inlined */
+    bool with_main;      /* also NAME_main.c */
+    const char *version; /* of tlmc */
+    /* Text of a runtime or kernel file by its include name ("tlm_rt.h", "ref/matmul.h", "shell.c");
+       NULL: no such file. Needed for single_file. */
     const char *(*source)(const char *name);
 };
 
-struct tlmc_emitted { const char *name; struct tlmc_strbuf text; };
+struct tlmc_emitted {
+    const char *name;
+    struct tlmc_strbuf text;
+};
+
+enum { TLMC_EMIT_LINKS = 16 };
 
 struct tlmc_emission {
     struct tlmc_emitted files[8]; /* NAME.h, NAME.c, NAME_main.c, NAME.plan.json, CMakeLists.txt */
     unsigned count;
+    const char *links[TLMC_EMIT_LINKS]; /* link flags of users' capsules, each once: "-lmy_npu" */
+    unsigned link_count;
 };
 
-/* False when something cannot be emitted (reported to diags: a capsule without an emitter, a kernel text missing). */
+/* False when something cannot be emitted (reported to diags: a capsule without an emitter, a kernel
+ * text missing). */
 bool tlmc_emit_c(const tlmc_accepted_plan *plan, const struct tlmc_emit_options *options,
                  struct tlmc_emission *out, struct tlmc_diags *diags);
 void tlmc_emission_free(struct tlmc_emission *emission);

@@ -1,0 +1,81 @@
+/* In: the op of a node and the capsule the plan chose.  Out: the emitter, or what does not agree.
+   The rows are bind.def's. */
+#include "bind.h"
+
+#include "emit_calls.h"
+#include "strbuf.h"
+
+#include <string.h>
+
+static const struct {
+    const char *name;
+    enum tlmc_device device;
+    const char *formula;
+} providers[] = {
+#define PROVIDER(name, device, formula) { name, device, formula },
+#define HANDLER(OP, emitter)
+#include "bind.def"
+};
+
+static const struct {
+    enum tlmc_op op;
+    void (*emit)(struct tlmc_call *);
+} emitters[] = {
+#define PROVIDER(name, device, formula)
+#define HANDLER(OP, emitter) { TLMC_OP_##OP, tlmc_emit_##emitter },
+#include "bind.def"
+};
+
+static const char *format(struct tlmc_arena *arena, const char *fmt, ...) TLMC_PRINTF(2, 3);
+
+static const char *format(struct tlmc_arena *arena, const char *fmt, ...)
+{
+    struct tlmc_strbuf text = { 0 };
+    const char *copy;
+    va_list ap;
+
+    va_start(ap, fmt);
+    tlmc_strbuf_vprintf(&text, fmt, ap);
+    va_end(ap);
+    copy = tlmc_arena_strdup(arena, tlmc_strbuf_text(&text));
+    tlmc_strbuf_free(&text);
+    return copy;
+}
+
+bool tlmc_handler_find(enum tlmc_op op, const char *provider, enum tlmc_device device,
+                       struct tlmc_arena *arena, struct tlmc_handler *out)
+{
+    const bool pointwise = tlmc_op_info(op)->family == TLMC_POINTWISE;
+    size_t chosen = 0;
+
+    for (size_t i = 0; i < sizeof providers / sizeof *providers; i++)
+        if (strcmp(providers[i].name, provider) == 0 && providers[i].device == device)
+            chosen = i;
+    *out = (struct tlmc_handler){ .op = op,
+                                  .provider = providers[chosen].name,
+                                  .device = providers[chosen].device };
+    out->name = format(arena, "c.%s.%s", out->provider, tlmc_op_info(op)->name);
+    if (pointwise)
+        out->formula = providers[chosen].formula;
+    for (size_t i = 0; i < sizeof emitters / sizeof *emitters; i++)
+        if (emitters[i].op == op)
+            out->emit = emitters[i].emit;
+    return pointwise || out->emit != NULL;
+}
+
+const char *tlmc_bind(const struct tlmc_handler *handler, const struct tlmc_capsule *capsule,
+                      struct tlmc_arena *arena)
+{
+    if (handler->op != capsule->op)
+        return format(arena, "handler `%s` implements `%s`, but capsule `%s` implements `%s`",
+                      handler->name, tlmc_op_info(handler->op)->name, capsule->name,
+                      tlmc_op_info(capsule->op)->name);
+    if (strcmp(handler->provider, capsule->provider) != 0)
+        return format(arena, "handler `%s` uses provider `%s`, but capsule `%s` uses provider `%s`",
+                      handler->name, handler->provider, capsule->name, capsule->provider);
+    if (handler->device != capsule->device)
+        return format(arena, "handler `%s` targets `%s`, but capsule `%s` targets `%s`",
+                      handler->name, tlmc_device_name(handler->device), capsule->name,
+                      tlmc_device_name(capsule->device));
+    return NULL;
+}

@@ -1,0 +1,122 @@
+/* Step bodies: one function for each distinct kernel, shape and formula, shared by all steps that
+   need it, and the statements that call them.  A body reads its pointers from a struct of its own
+   (STEP_args), so that twelve equal layers make one body and twelve statements. */
+#include "emit_c.h"
+#include "literal.h"
+
+#include <string.h>
+
+void tlmc_call_begin(struct tlmc_call *call, struct tlmc_emit *e, struct tlmc_emit_form *form,
+                     const struct tlmc_step *step)
+{
+    *call = (struct tlmc_call){ .e = e, .form = form, .step = step };
+    call->node = &form->graph->nodes[step->nodes[0]];
+    call->capsule = form->plan->choice[step->nodes[0]];
+    call->shape = "";
+}
+
+void tlmc_call_end(struct tlmc_call *call)
+{
+    tlmc_strbuf_free(&call->fields);
+    tlmc_strbuf_free(&call->sizes);
+    tlmc_strbuf_free(&call->inits);
+}
+
+void tlmc_call_field(struct tlmc_call *call, const char *ctype, const char *name, const char *text)
+{
+    tlmc_strbuf_printf(&call->fields, "    %s%s;\n", ctype, name);
+    tlmc_strbuf_printf(&call->inits, "%s.%s = %s", call->inits.length ? ", " : "", name, text);
+}
+
+void tlmc_call_value(struct tlmc_call *call, const char *name, uint32_t value, bool written)
+{
+    const char *ctype = tlmc_dtype_ctype(tlmc_value_type(call->form->graph, value)->dtype);
+
+    tlmc_call_field(call, tlmc_emit_printf(call->e, "%s%s *", written ? "" : "const ", ctype), name,
+                    tlmc_emit_use(call->e, call->form, value, written));
+}
+
+void tlmc_call_input(struct tlmc_call *call, const char *name, uint32_t input)
+{
+    tlmc_call_value(call, name, call->node->inputs[input], false);
+}
+
+void tlmc_call_output(struct tlmc_call *call, const char *name, uint32_t result)
+{
+    tlmc_call_value(call, name, call->node->first_result + result, true);
+}
+
+void tlmc_call_size(struct tlmc_call *call, const char *name, int64_t value)
+{
+    tlmc_strbuf_printf(&call->sizes, "    const size_t %s = %lld;\n", name, (long long)value);
+}
+
+void tlmc_call_sizes(struct tlmc_call *call, const char *name, int count, const int64_t *values)
+{
+    tlmc_strbuf_printf(&call->sizes, "    const size_t %s[%d] = { ", name, count > 0 ? count : 1);
+    for (int i = 0; i < count; i++)
+        tlmc_strbuf_printf(&call->sizes, "%s%lld", i ? ", " : "", (long long)values[i]);
+    tlmc_strbuf_add(&call->sizes, count > 0 ? " };\n" : "0 };\n");
+}
+
+const char *tlmc_call_symbol(struct tlmc_call *call)
+{
+    const struct tlmc_node *node = call->node;
+    const struct tlmc_graph *graph = call->form->graph;
+    const char *symbol = call->capsule->symbol, *rest;
+    enum tlmc_dtype dtype;
+
+    /* The element type in a symbol is that of the moved or reduced tensor: argmax counts in its
+     * operand's. */
+    if (node->result_count > 0 && node->op != TLMC_OP_ARGMAX)
+        dtype = graph->values[node->first_result].type.dtype;
+    else
+        dtype = graph->values[node->inputs[0]].type.dtype;
+    rest = strncmp(symbol, "tlmk_", 5) == 0 ? strchr(symbol + 5, '_') : NULL;
+    if (!rest)
+        return symbol;
+    return tlmc_emit_printf(call->e, "tlmk_%s%s", tlmc_dtype_name(dtype), rest);
+}
+
+const char *tlmc_emit_body(struct tlmc_emit *e, const char *base, const char *comment,
+                           const char *fields, const char *text)
+{
+    const char *whole = tlmc_emit_printf(e, "%s\n%s", fields, text);
+    const tlmc_sym key = tlmc_intern(&e->body_keys, whole);
+    const char *name;
+
+    for (unsigned i = 0; i < e->bodies.count; i++)
+        if (e->bodies.items[i].key == key)
+            return e->bodies.items[i].name;
+    name = tlmc_names_make(&e->names, tlmc_emit_printf(e, "run_%s", base));
+    TLMC_PUSH(e->arena, &e->bodies, ((struct tlmc_emit_body){ key, name }));
+    tlmc_write_comment(&e->body, comment);
+    tlmc_write(&e->body,
+               "struct %{name}_args {\n"
+               "%{fields}"
+               "};\n"
+               "TLM_STEP(%{name}, const struct %{name}_args)\n"
+               "{\n"
+               "%{text}"
+               "}\n"
+               "TLM_LEVELS(%{name}, const struct %{name}_args)\n"
+               "\n",
+               "name", name, "fields", fields, "text", text);
+    return name;
+}
+
+void tlmc_call_run(struct tlmc_call *call, const char *base, const char *comment, const char *text,
+                   const char *items, double work)
+{
+    struct tlmc_emit *e = call->e;
+    const char *body = tlmc_emit_printf(e, "%s%s", tlmc_strbuf_text(&call->sizes), text);
+    const char *wanted = *call->shape ? tlmc_emit_printf(e, "%s_%s", base, call->shape) : base;
+    const char *name = tlmc_emit_body(e, wanted, comment, tlmc_strbuf_text(&call->fields), body);
+
+    tlmc_write(&e->entry, "TLM_CALL(m, %{name}, %{items}, %{work}, %{inits});\n", "name", name,
+               "items", items, "work", tlmc_literal_count(e->arena, (uint64_t)work), "inits",
+               tlmc_strbuf_text(&call->inits));
+    tlmc_strbuf_clear(&call->fields);
+    tlmc_strbuf_clear(&call->sizes);
+    tlmc_strbuf_clear(&call->inits);
+}

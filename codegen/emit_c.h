@@ -1,0 +1,172 @@
+/* Shared by the emit_*.c files of the C target: the state of one emission and the small vocabulary
+   they build text with.  Texts live in the module's arena unless said otherwise. */
+#ifndef TLMC_CODEGEN_EMIT_C_H
+#define TLMC_CODEGEN_EMIT_C_H
+
+#include "emit.h"
+#include "names.h"
+#include "writer.h"
+
+/* One form of one entry, with the names that its text uses. */
+struct tlmc_emit_form {
+    const struct tlmc_plan_form *plan;
+    const struct tlmc_form *form;
+    const struct tlmc_graph *graph;
+    const char *
+        label; /* "train", "evaluate", "infer", the entry's name: file-scope identifiers carry it */
+    const char *prefix; /* of public tensor accessors: "MODEL_" or "MODEL_label_" */
+    const char
+        *run; /* public function that runs it: MODEL_infer, MODEL_evaluate, MODEL_train_forward */
+    const char *
+        *locals; /* a value: name of the pointer to it in entry points; NULL: not asked for yet */
+    const char **offsets; /* a storage in the arena: its enumerator */
+    struct tlmc_names names;
+    uint32_t index;
+    bool draws; /* has random nodes */
+};
+
+struct tlmc_emit_body { /* a step body, shared by all steps with the same text */
+    tlmc_sym key;
+    const char *name;
+};
+
+struct tlmc_emit_use { /* a local pointer of the function being written */
+    uint32_t value;
+    bool written;
+};
+
+struct tlmc_emit_table { /* a static const array */
+    enum tlmc_dtype dtype;
+    const char *text, *name;
+};
+
+struct tlmc_emit {
+    const struct tlmc_plan *plan;
+    const struct tlmc_module *module;
+    const struct tlmc_emit_options *options;
+    struct tlmc_diags *diags;
+    struct tlmc_arena *arena;
+    const char *model, *MODEL; /* the module's name, and in upper case */
+    struct tlmc_emit_form *forms;
+    uint32_t form_count;
+    struct tlmc_names names; /* file scope of NAME.c */
+    struct tlmc_symtab body_keys;
+    TLMC_VEC(struct tlmc_emit_body) bodies;
+    TLMC_VEC(struct tlmc_emit_table) tables_made;
+    struct tlmc_writer rows;    /* of the table of parameters */
+    uint32_t param_count;       /* module params that this emission has */
+    const char **param_offsets; /* a module param: its enumerator */
+    struct tlmc_strbuf tables_text, bodies_text, entries_text;
+    struct tlmc_writer tables, body;     /* onto the first two */
+    struct tlmc_strbuf statements;       /* of the function being written */
+    struct tlmc_writer entry;            /* onto them */
+    TLMC_VEC(struct tlmc_emit_use) uses; /* its pointers */
+    TLMC_VEC(const char *) headers;      /* of kernels, in order of first use */
+    TLMC_VEC(const char *) links;        /* of user capsules */
+    size_t head_bytes;                   /* of the model struct at the start of the state block */
+    uint32_t abi;
+    bool failed;
+};
+
+/* ---- emit_c.c */
+/* Something cannot be emitted: reported at the node's place. */
+void tlmc_emit_refuse(struct tlmc_emit *e, const struct tlmc_node *node, const char *fmt, ...)
+    TLMC_PRINTF(3, 4);
+const char *tlmc_emit_printf(struct tlmc_emit *e, const char *fmt, ...) TLMC_PRINTF(2, 3);
+void tlmc_emit_need_header(struct tlmc_emit *e, const char *header);
+/* Optimizer states and accumulators go when nothing trains. */
+bool tlmc_emit_has_param(const struct tlmc_emit *e, uint32_t param);
+struct tlmc_emit_form *tlmc_emit_find_form(struct tlmc_emit *e, const struct tlmc_form *form);
+/* "quickstart_mlp.tlm:8:8": file name without folders. */
+const char *tlmc_emit_place(struct tlmc_emit *e, struct tlmc_span span);
+/* "fc1.weight[8, 2]", for comments. */
+const char *tlmc_emit_value_text(struct tlmc_emit *e, const struct tlmc_emit_form *form,
+                                 uint32_t value);
+
+/* ---- emit_values.c: where values live, what they are called */
+const struct tlmc_placement *tlmc_emit_placement(const struct tlmc_emit_form *form,
+                                                 uint32_t value); /* of its storage */
+/* The leaf's slot of a value in WEIGHTS, STATE or SCALAR. */
+uint32_t tlmc_emit_slot(const struct tlmc_emit_form *form, uint32_t value);
+const char *tlmc_emit_local(struct tlmc_emit *e, struct tlmc_emit_form *form, uint32_t value);
+/* The address of a value's first element, as C: "tlm_f32_at(m->activations, AT_TRAIN_H)". */
+const char *tlmc_emit_address(struct tlmc_emit *e, struct tlmc_emit_form *form, uint32_t value);
+/* Do the two values share a byte? */
+bool tlmc_emit_overlap(const struct tlmc_emit_form *form, uint32_t a, uint32_t b);
+bool tlmc_emit_is_literal(const struct tlmc_emit_form *form, uint32_t value);
+const char *tlmc_emit_literal(struct tlmc_emit *e, const struct tlmc_emit_form *form,
+                              uint32_t value);
+/* Enumerators of all offsets with the memory plan beside them. */
+void tlmc_emit_memory(struct tlmc_emit *e, struct tlmc_strbuf *out);
+/* The plan of one form as text, for --show-memory. */
+const char *tlmc_emit_memory_text(struct tlmc_emit *e, const struct tlmc_emit_form *form);
+
+/* ---- emit_steps.c: entry points */
+/* The functions of a form: its run, or forward, backward, accumulate and step. */
+void tlmc_emit_form_functions(struct tlmc_emit *e, struct tlmc_emit_form *form);
+/* In a function being written: the local pointer to a value, declared at its top. */
+const char *tlmc_emit_use(struct tlmc_emit *e, struct tlmc_emit_form *form, uint32_t value,
+                          bool written);
+bool tlmc_emit_has_phase(const struct tlmc_emit_form *form, enum tlmc_phase phase);
+
+/* ---- emit_body.c: step bodies */
+struct tlmc_call {
+    struct tlmc_emit *e;
+    struct tlmc_emit_form *form;
+    const struct tlmc_step *step;
+    const struct tlmc_node *node;
+    const struct tlmc_capsule *capsule;
+    struct tlmc_strbuf fields; /* members of the args struct */
+    struct tlmc_strbuf sizes;  /* declarations at the head of the body */
+    struct tlmc_strbuf inits;  /* ".y = h, .x = x" */
+    const char *shape;         /* for the body's name: "25x8" */
+};
+
+void tlmc_call_begin(struct tlmc_call *call, struct tlmc_emit *e, struct tlmc_emit_form *form,
+                     const struct tlmc_step *step);
+void tlmc_call_end(struct tlmc_call *call);
+/* A member of the args struct, `ctype` with its star; given as `text` by the entry point. */
+void tlmc_call_field(struct tlmc_call *call, const char *ctype, const char *name, const char *text);
+/* The member for a value read or written. */
+void tlmc_call_value(struct tlmc_call *call, const char *name, uint32_t value, bool written);
+void tlmc_call_input(struct tlmc_call *call, const char *name, uint32_t input);
+void tlmc_call_output(struct tlmc_call *call, const char *name, uint32_t result);
+/* "const size_t rows = 25;" in the body. */
+void tlmc_call_size(struct tlmc_call *call, const char *name, int64_t value);
+void tlmc_call_sizes(struct tlmc_call *call, const char *name, int count, const int64_t *values);
+/* The kernel's symbol for the element type of this node. */
+const char *tlmc_call_symbol(struct tlmc_call *call);
+/* The body (made once for all steps of the same text) and the statement that runs it. */
+void tlmc_call_run(struct tlmc_call *call, const char *base, const char *comment, const char *text,
+                   const char *items, double work);
+/* Name of the body with these fields and this text, written if it is new. */
+const char *tlmc_emit_body(struct tlmc_emit *e, const char *base, const char *comment,
+                           const char *fields, const char *text);
+
+/* ---- emit_pointwise.c, emit_calls.c, emit_update.c, emit_user.c */
+void tlmc_emit_pointwise(struct tlmc_emit *e, struct tlmc_emit_form *form,
+                         const struct tlmc_step *step);
+void tlmc_emit_updates(struct tlmc_emit *e, struct tlmc_emit_form *form,
+                       const struct tlmc_step *step);
+void tlmc_emit_user_call(struct tlmc_call *call);
+
+/* ---- whole files */
+void tlmc_emit_create(struct tlmc_emit *e, struct tlmc_strbuf *out);
+void tlmc_emit_struct(struct tlmc_emit *e, struct tlmc_strbuf *out);
+void tlmc_emit_accessors(struct tlmc_emit *e, struct tlmc_strbuf *out);
+void tlmc_emit_header(struct tlmc_emit *e, struct tlmc_strbuf *out);
+void tlmc_emit_main(struct tlmc_emit *e, struct tlmc_strbuf *out);
+void tlmc_emit_cmake(struct tlmc_emit *e, struct tlmc_strbuf *out);
+/* The head comment of a file; `what` says what it holds. */
+void tlmc_emit_head(struct tlmc_emit *e, const char *what, struct tlmc_strbuf *out);
+
+/* ---- emit_io.c: public tensors */
+enum tlmc_io_kind { TLMC_IO_INPUT, TLMC_IO_OUTPUT, TLMC_IO_LOSS, TLMC_IO_METRIC, TLMC_IO_KINDS };
+const tlmc_io_vec *tlmc_emit_ios(const struct tlmc_form *form, enum tlmc_io_kind kind);
+/* Public accessor of one: "quickstart_mlp_train_target_y". */
+const char *tlmc_emit_accessor(struct tlmc_emit *e, const struct tlmc_emit_form *form,
+                               enum tlmc_io_kind kind, const struct tlmc_io *io);
+/* "f32", "i32", "bool" -> "TLM_F32", ... */
+const char *tlmc_emit_dtype(enum tlmc_dtype dtype);
+
+#endif

@@ -1,0 +1,591 @@
+/* In: one node with its capsule.  Out: the body that calls the capsule's kernel with the node's
+   constant shapes, and the statement that runs it.  Most kernels are rows of calls.def; here are
+   those whose arguments need computing. */
+#include "emit_calls.h"
+
+#include "emit_c.h"
+#include "literal.h"
+
+#include <math.h>
+#include <string.h>
+
+enum sizes { SIZES_ROWS, SIZES_AXES, SIZES_COUNT };
+enum items { ITEMS_ROWS, ITEMS_COLUMNS, ITEMS_REDUCE, ITEMS_COUNT, ITEMS_WHOLE };
+
+struct row {
+    enum tlmc_op op;
+    const char *base, *results, *operands;
+    enum sizes sizes;
+    unsigned of; /* operand the sizes come from */
+    const char *arguments;
+    enum items items;
+    double cost;
+};
+
+enum { x0, x1 };
+
+static const struct row rows[] = {
+#define CALL(OP, base, results, operands, sizes, of, arguments, items, cost) \
+    { TLMC_OP_##OP, #base, results, operands, SIZES_##sizes, of, arguments, ITEMS_##items, cost },
+#include "calls.def"
+};
+
+static const struct tlmc_type *input_type(const struct tlmc_call *call, uint32_t input)
+{
+    return tlmc_value_type(call->form->graph, call->node->inputs[input]);
+}
+
+static const struct tlmc_type *result_type(const struct tlmc_call *call)
+{
+    return tlmc_value_type(call->form->graph, call->node->first_result);
+}
+
+static int64_t product(const int64_t *dims, int count)
+{
+    int64_t n = 1;
+
+    for (int i = 0; i < count; i++)
+        n *= dims[i];
+    return n;
+}
+
+/* "x4_y8": what a reader tells bodies apart by. */
+static const char *shape_text(struct tlmc_call *call, int count, const int64_t *dims)
+{
+    struct tlmc_strbuf text = { 0 };
+    const char *copy;
+
+    for (int i = 0; i < count; i++)
+        tlmc_strbuf_printf(&text, "%s%lld", i ? "x" : "", (long long)dims[i]);
+    copy = tlmc_arena_strdup(call->e->arena, count > 0 ? tlmc_strbuf_text(&text) : "scalar");
+    tlmc_strbuf_free(&text);
+    return copy;
+}
+
+static const char *number(struct tlmc_call *call, int64_t value)
+{
+    return tlmc_literal_count(call->e->arena, (uint64_t)value);
+}
+
+static const char *float_attr(struct tlmc_call *call, enum tlmc_attr_tag tag)
+{
+    return tlmc_literal_f32(call->e->arena, tlmc_node_float(call->node, tag));
+}
+
+/* One pointer for each name in a list separated by blanks. */
+static void fields(struct tlmc_call *call, const char *names, bool results)
+{
+    for (uint32_t i = 0; *names; i++) {
+        const size_t n = strcspn(names, " ");
+        const char *name = tlmc_arena_strndup(call->e->arena, names, n);
+
+        if (results)
+            tlmc_call_output(call, name, i);
+        else
+            tlmc_call_input(call, name, i);
+        names += n + (names[n] == ' ');
+    }
+}
+
+static void run(struct tlmc_call *call, const char *base, const char *arguments, const char *items,
+                double work)
+{
+    struct tlmc_emit *e = call->e;
+    const char *comment = tlmc_emit_printf(e, "%s %s", base, call->shape);
+
+    tlmc_call_run(call, base, comment,
+                  tlmc_emit_printf(e, "    %s(level, %s);\n", tlmc_call_symbol(call), arguments),
+                  items, work);
+}
+
+/* The operand seen as [outer, length, inner] around the node's axes. */
+static void axes_sizes(struct tlmc_call *call, const struct tlmc_type *type, int64_t sizes[3])
+{
+    const struct tlmc_attr *axes = tlmc_node_attr(call->node, TLMC_A_AXES);
+    const int first = axes ? (int)axes->v.ints[0] : (int)tlmc_node_int(call->node, TLMC_A_AXIS);
+    const int count = axes ? (int)axes->count : 1;
+
+    sizes[0] = product(type->dims, first);
+    sizes[1] = product(type->dims + first, count);
+    sizes[2] = product(type->dims + first + count, type->rank - first - count);
+}
+
+static const char *declare_sizes(struct tlmc_call *call, const struct row *row)
+{
+    const struct tlmc_type *type = input_type(call, row->of);
+    int64_t sizes[3] = { 0 };
+
+    switch (row->sizes) {
+    case SIZES_ROWS:
+        sizes[0] = product(type->dims, type->rank - 1);
+        sizes[1] = type->dims[type->rank - 1];
+        tlmc_call_size(call, "rows", sizes[0]);
+        tlmc_call_size(call, "cols", sizes[1]);
+        call->shape = shape_text(call, 2, sizes);
+        break;
+    case SIZES_AXES:
+        axes_sizes(call, type, sizes);
+        tlmc_call_size(call, "outer", sizes[0]);
+        tlmc_call_size(call, "length", sizes[1]);
+        tlmc_call_size(call, "inner", sizes[2]);
+        call->shape = shape_text(call, 3, sizes);
+        break;
+    case SIZES_COUNT:
+        sizes[0] = tlmc_type_count(type);
+        tlmc_call_size(call, "n", sizes[0]);
+        call->shape = shape_text(call, 1, sizes);
+        break;
+    }
+    switch (row->items) {
+    case ITEMS_ROWS:
+    case ITEMS_COUNT: return number(call, sizes[0]);
+    case ITEMS_COLUMNS:
+        return tlmc_emit_printf(call->e, "TLMK_COLUMN_ITEMS(%s)", number(call, sizes[1]));
+    case ITEMS_REDUCE:
+        return tlmc_emit_printf(call->e, "TLMK_REDUCE_ITEMS(%s, %s, %s)", number(call, sizes[0]),
+                                number(call, sizes[1]), number(call, sizes[2]));
+    case ITEMS_WHOLE: return "1";
+    }
+    TLMC_UNREACHABLE();
+}
+
+/* The only attribute that rows name. */
+static const char *fill_eps(struct tlmc_call *call, const char *arguments)
+{
+    const char *hole = strstr(arguments, "%{eps}");
+
+    if (!hole)
+        return arguments;
+    return tlmc_emit_printf(call->e, "%.*s%s%s", (int)(hole - arguments), arguments,
+                            float_attr(call, TLMC_A_EPS), hole + strlen("%{eps}"));
+}
+
+void tlmc_emit_row(struct tlmc_call *call)
+{
+    const struct row *row = NULL;
+    const char *items;
+    double work;
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].op == call->node->op)
+            row = &rows[i];
+    TLMC_CHECK(row != NULL);
+    fields(call, row->results, true);
+    fields(call, row->operands, false);
+    items = declare_sizes(call, row);
+    work = row->cost * (double)tlmc_type_count(input_type(call, row->of));
+    if (row->items == ITEMS_WHOLE)
+        tlmc_call_run(call, row->base, tlmc_emit_printf(call->e, "%s %s", row->base, call->shape),
+                      tlmc_emit_printf(call->e,
+                                       "    (void)begin, (void)end; /* runs whole */\n"
+                                       "    %s(level, %s);\n",
+                                       tlmc_call_symbol(call), fill_eps(call, row->arguments)),
+                      items, work);
+    else
+        run(call, row->base, fill_eps(call, row->arguments), items, work);
+}
+
+/* ---- moves */
+
+struct walk { /* a result read from an operand with strides */
+    int rank;
+    int64_t dims[TLMC_MAX_RANK], strides[TLMC_MAX_RANK], offset;
+};
+
+static void row_major(const struct tlmc_type *type, int64_t *strides)
+{
+    int64_t step = 1;
+
+    for (int axis = type->rank - 1; axis >= 0; axis--) {
+        strides[axis] = step;
+        step *= type->dims[axis];
+    }
+}
+
+static struct walk walk_of(struct tlmc_call *call)
+{
+    const struct tlmc_node *node = call->node;
+    const struct tlmc_type *x = input_type(call, 0), *y = result_type(call);
+    struct walk walk = { .rank = y->rank };
+    int64_t strides[TLMC_MAX_RANK];
+    const struct tlmc_attr *perm = tlmc_node_attr(node, TLMC_A_PERM);
+    const struct tlmc_attr *starts = tlmc_node_attr(node, TLMC_A_STARTS);
+    const struct tlmc_attr *steps = tlmc_node_attr(node, TLMC_A_STEPS);
+
+    row_major(x, strides);
+    for (int axis = 0; axis < y->rank; axis++) {
+        walk.dims[axis] = y->dims[axis];
+        if (node->op == TLMC_OP_PERMUTE) {
+            walk.strides[axis] = strides[perm->v.ints[axis]];
+        } else if (node->op == TLMC_OP_SLICE) {
+            walk.offset += starts->v.ints[axis] * strides[axis];
+            walk.strides[axis] = strides[axis] * steps->v.ints[axis];
+        } else {
+            const int from = axis - (y->rank - x->rank); /* broadcasting: trailing axes align */
+
+            walk.strides[axis] = from >= 0 && x->dims[from] == y->dims[axis] ? strides[from] : 0;
+        }
+    }
+    return walk;
+}
+
+/* Neighbouring axes that are walked as one become one; axes of size 1 go. */
+static void collapse(struct walk *walk)
+{
+    int rank = 0;
+
+    for (int axis = 0; axis < walk->rank; axis++) {
+        const int64_t dim = walk->dims[axis], stride = walk->strides[axis];
+
+        if (dim == 1)
+            continue;
+        if (rank > 0 && walk->strides[rank - 1] == stride * dim) {
+            walk->dims[rank - 1] *= dim;
+            walk->strides[rank - 1] = stride;
+        } else {
+            walk->dims[rank] = dim;
+            walk->strides[rank++] = stride;
+        }
+    }
+    walk->rank = rank;
+}
+
+void tlmc_emit_strided(struct tlmc_call *call)
+{
+    struct walk walk = walk_of(call);
+    const int64_t count = product(walk.dims, walk.rank);
+
+    collapse(&walk);
+    tlmc_call_output(call, "y", 0);
+    tlmc_call_input(call, "x", 0);
+    tlmc_call_sizes(call, "dims", walk.rank, walk.dims);
+    tlmc_call_sizes(call, "strides", walk.rank, walk.strides);
+    call->shape = shape_text(call, walk.rank, walk.dims);
+    run(call, tlmc_op_info(call->node->op)->name,
+        tlmc_emit_printf(call->e, "m->y, m->x, %d, dims, strides, %s, begin, end", walk.rank,
+                         number(call, walk.offset)),
+        number(call, product(walk.dims, walk.rank - 1)), 2 * (double)count);
+}
+
+void tlmc_emit_slice_vjp(struct tlmc_call *call)
+{
+    const struct tlmc_type *g = input_type(call, 0), *y = result_type(call);
+
+    tlmc_call_output(call, "y", 0);
+    tlmc_call_input(call, "g", 0);
+    tlmc_call_sizes(call, "dims", y->rank, y->dims);
+    tlmc_call_sizes(call, "starts", y->rank, tlmc_node_attr(call->node, TLMC_A_STARTS)->v.ints);
+    tlmc_call_sizes(call, "steps", y->rank, tlmc_node_attr(call->node, TLMC_A_STEPS)->v.ints);
+    tlmc_call_sizes(call, "g_dims", g->rank, g->dims);
+    call->shape = shape_text(call, y->rank, y->dims);
+    run(call, "slice_vjp",
+        tlmc_emit_printf(call->e, "m->y, m->g, %d, dims, starts, steps, g_dims, begin, end",
+                         y->rank),
+        number(call, product(y->dims, y->rank - 1)), 4 * (double)tlmc_type_count(y));
+}
+
+void tlmc_emit_concat(struct tlmc_call *call)
+{
+    const struct tlmc_type *y = result_type(call);
+    const int axis = (int)tlmc_node_int(call->node, TLMC_A_AXIS);
+    const int64_t outer = product(y->dims, axis);
+    int64_t offset = 0;
+
+    for (uint32_t i = 0; i < call->node->input_count; i++) {
+        const struct tlmc_type *x = input_type(call, i);
+        const int64_t sizes[] = { outer, product(y->dims + axis, y->rank - axis),
+                                  product(x->dims + axis, x->rank - axis) };
+
+        if (tlmc_type_count(x) > 0) {
+            tlmc_call_output(call, "y", 0);
+            tlmc_call_field(call, "size_t ", "offset", number(call, offset));
+            tlmc_call_input(call, "x", i);
+            tlmc_call_size(call, "y_row", sizes[1]);
+            tlmc_call_size(call, "x_row", sizes[2]);
+            call->shape = shape_text(call, 3, sizes);
+            run(call, "concat", "m->y, y_row, m->offset, m->x, x_row, begin, end",
+                number(call, outer), 2 * (double)tlmc_type_count(x));
+        }
+        offset += sizes[2];
+    }
+}
+
+/* ---- products */
+
+/* Batch axes of both operands against the result's, with neighbours merged where both allow it. */
+struct batch {
+    int rank;
+    int64_t dims[TLMC_MAX_RANK], a[TLMC_MAX_RANK], b[TLMC_MAX_RANK], count;
+};
+
+static void batch_strides(const struct tlmc_type *operand, const struct tlmc_type *result,
+                          int64_t *strides)
+{
+    int64_t own[TLMC_MAX_RANK];
+
+    row_major(operand, own);
+    for (int axis = 0; axis < result->rank - 2; axis++) {
+        const int from = axis - (result->rank - operand->rank);
+
+        strides[axis] = from >= 0 && operand->dims[from] == result->dims[axis] ? own[from] : 0;
+    }
+}
+
+static struct batch batch_of(const struct tlmc_type *a, const struct tlmc_type *b,
+                             const struct tlmc_type *c)
+{
+    struct batch batch = { .count = product(c->dims, c->rank - 2) };
+    int64_t sa[TLMC_MAX_RANK], sb[TLMC_MAX_RANK];
+
+    batch_strides(a, c, sa);
+    batch_strides(b, c, sb);
+    for (int axis = 0; axis < c->rank - 2; axis++) {
+        const int64_t dim = c->dims[axis];
+        const int last = batch.rank - 1;
+
+        if (dim == 1)
+            continue;
+        if (last >= 0 && batch.a[last] == sa[axis] * dim && batch.b[last] == sb[axis] * dim) {
+            batch.dims[last] *= dim;
+        } else {
+            batch.dims[last + 1] = dim;
+            batch.rank++;
+        }
+        batch.a[batch.rank - 1] = sa[axis];
+        batch.b[batch.rank - 1] = sb[axis];
+    }
+    return batch;
+}
+
+void tlmc_emit_matmul(struct tlmc_call *call)
+{
+    struct tlmc_emit *e = call->e;
+    const struct tlmc_type *a = input_type(call, 0), *b = input_type(call, 1),
+                           *c = result_type(call);
+    const struct batch batch = batch_of(a, b, c);
+    const int64_t M = c->dims[c->rank - 2], N = c->dims[c->rank - 1], K = a->dims[a->rank - 1];
+    const int ta = call->step->transpose_a, tb = call->step->transpose_b;
+    const char *strides = "0, NULL, NULL, NULL";
+    const char *items;
+
+    tlmc_call_output(call, "c", 0);
+    tlmc_call_value(call, "a", call->step->operands[0], false);
+    tlmc_call_value(call, "b", call->step->operands[1], false);
+    tlmc_call_size(call, "M", M);
+    tlmc_call_size(call, "N", N);
+    tlmc_call_size(call, "K", K);
+    if (batch.rank > 0) {
+        tlmc_call_sizes(call, "batch", batch.rank, batch.dims);
+        tlmc_call_sizes(call, "a_strides", batch.rank, batch.a);
+        tlmc_call_sizes(call, "b_strides", batch.rank, batch.b);
+        strides = tlmc_emit_printf(e, "%d, batch, a_strides, b_strides", batch.rank);
+    }
+    call->shape =
+        tlmc_emit_printf(e, "%s%lldx%lldx%lld%s%s%s",
+                         batch.count > 1 ? tlmc_emit_printf(e, "%s_", number(call, batch.count))
+                                         : "",
+                         (long long)M, (long long)N, (long long)K, ta || tb ? "_" : "",
+                         ta   ? "t"
+                         : tb ? "n"
+                              : "",
+                         tb   ? "t"
+                         : ta ? "n"
+                              : "");
+    items = tlmc_emit_printf(e, "TLMK_MATMUL_ITEMS(%lld, %lld, %lld)", (long long)M, (long long)N,
+                             (long long)batch.count);
+    run(call, "matmul",
+        tlmc_emit_printf(e, "m->c, m->a, m->b, M, N, K, %d, %d, %s, begin, end", ta, tb, strides),
+        items, 2.0 * (double)batch.count * (double)M * (double)N * (double)K);
+}
+
+/* ---- rows */
+
+/* softmax__ -> softmax_masked__ */
+static const char *masked(struct tlmc_call *call)
+{
+    const char *symbol = tlmc_call_symbol(call);
+    const char *at = strstr(symbol, "__");
+
+    if (!at || strstr(symbol, "masked"))
+        return symbol;
+    return tlmc_emit_printf(call->e, "%.*s_masked%s", (int)(at - symbol), symbol, at);
+}
+
+void tlmc_emit_softmax(struct tlmc_call *call)
+{
+    struct tlmc_emit *e = call->e;
+    const struct tlmc_type *x = input_type(call, 0);
+    const int rank = x->rank - 1;
+    const int64_t sizes[] = { product(x->dims, rank), x->dims[rank] };
+    const bool has_mask = call->node->input_count > 1 && call->node->inputs[1] != TLMC_NONE;
+    const double work = 24 * (double)tlmc_type_count(x);
+
+    tlmc_call_output(call, "y", 0);
+    tlmc_call_input(call, "x", 0);
+    if (has_mask)
+        tlmc_call_input(call, "mask", 1);
+    tlmc_call_size(call, "rows", sizes[0]);
+    tlmc_call_size(call, "cols", sizes[1]);
+    call->shape = shape_text(call, 2, sizes);
+    if (!has_mask) {
+        run(call, "softmax", "m->y, m->x, rows, cols, begin, end", number(call, sizes[0]), work);
+        return;
+    }
+    const struct tlmc_type *mask = input_type(call, 1);
+    int64_t own[TLMC_MAX_RANK], strides[TLMC_MAX_RANK];
+
+    row_major(mask, own);
+    for (int axis = 0; axis <= rank; axis++) {
+        const int from = axis - (x->rank - mask->rank);
+
+        strides[axis] =
+            from >= 0 && mask->dims[from] == x->dims[axis] && x->dims[axis] > 1 ? own[from] : 0;
+    }
+    tlmc_call_sizes(call, "row_dims", rank, x->dims);
+    tlmc_call_sizes(call, "mask_strides", rank, strides);
+    tlmc_call_run(call, "softmax_masked",
+                  tlmc_emit_printf(e, "softmax with a mask %s", call->shape),
+                  tlmc_emit_printf(
+                      e,
+                      "    %s(level, m->y, m->x, m->mask, rows, cols, %d, row_dims, mask_strides, "
+                      "%lld, begin, end);\n",
+                      masked(call), rank, (long long)strides[rank]),
+                  number(call, sizes[0]), work);
+}
+
+/* ---- indices */
+
+/* Before the call: every index of the operand lies below `limit`. */
+static void check_index(struct tlmc_call *call, uint32_t input, int64_t limit)
+{
+    struct tlmc_emit *e = call->e;
+    const uint32_t value = call->node->inputs[input];
+    struct tlmc_strbuf name = { 0 };
+
+    tlmc_literal_string(&name, tlmc_emit_local(e, call->form, value), 0);
+    tlmc_write(
+        &e->entry,
+        "TLM_TRY(tlm_check_index(&m->rt, %{index}, %{n}, %{limit}, %{name}, \"%{place}\"));\n",
+        "index", tlmc_emit_use(e, call->form, value, false), "n",
+        number(call, tlmc_type_count(input_type(call, input))), "limit", number(call, limit),
+        "name", tlmc_arena_strdup(e->arena, tlmc_strbuf_text(&name)), "place",
+        tlmc_emit_place(e, call->node->span));
+    tlmc_strbuf_free(&name);
+}
+
+void tlmc_emit_cross_entropy(struct tlmc_call *call)
+{
+    const bool backward = call->node->op == TLMC_OP_CROSS_ENTROPY_VJP;
+    const struct tlmc_type *x = input_type(call, backward ? 1 : 0);
+    const int64_t sizes[] = { product(x->dims, x->rank - 1), x->dims[x->rank - 1] };
+
+    check_index(call, backward ? 2 : 1, sizes[1]);
+    fields(call, backward ? "dx" : "loss m s", true);
+    fields(call, backward ? "g x cls m s" : "x cls", false);
+    tlmc_call_size(call, "rows", sizes[0]);
+    tlmc_call_size(call, "cols", sizes[1]);
+    call->shape = shape_text(call, 2, sizes);
+    run(call, backward ? "cross_entropy_vjp" : "cross_entropy",
+        backward ? "m->dx, m->g, m->x, m->cls, m->m, m->s, rows, cols, begin, end"
+                 : "m->loss, m->m, m->s, m->x, m->cls, rows, cols, begin, end",
+        number(call, sizes[0]), 24 * (double)tlmc_type_count(x));
+}
+
+/* outer, axis and inner of a table that is indexed along an axis */
+static void axis_sizes(const struct tlmc_type *table, int axis, int64_t sizes[3])
+{
+    sizes[0] = product(table->dims, axis);
+    sizes[1] = table->dims[axis];
+    sizes[2] = product(table->dims + axis + 1, table->rank - axis - 1);
+}
+
+void tlmc_emit_gather(struct tlmc_call *call)
+{
+    const bool embedding = call->node->op == TLMC_OP_EMBEDDING;
+    const uint32_t table = embedding ? 1 : 0, index = embedding ? 0 : 1;
+    const int axis = embedding ? 0 : (int)tlmc_node_int(call->node, TLMC_A_AXIS);
+    const int64_t n = tlmc_type_count(input_type(call, index));
+    int64_t sizes[4];
+
+    axis_sizes(input_type(call, table), axis, sizes);
+    sizes[3] = n;
+    check_index(call, index, sizes[1]);
+    tlmc_call_output(call, "y", 0);
+    tlmc_call_input(call, "x", table);
+    tlmc_call_input(call, "index", index);
+    tlmc_call_size(call, "outer", sizes[0]);
+    tlmc_call_size(call, "axis", sizes[1]);
+    tlmc_call_size(call, "inner", sizes[2]);
+    tlmc_call_size(call, "n", n);
+    call->shape = shape_text(call, 4, sizes);
+    run(call, tlmc_op_info(call->node->op)->name,
+        "m->y, m->x, m->index, outer, axis, inner, n, begin, end", number(call, sizes[0] * n),
+        2 * (double)tlmc_type_count(result_type(call)));
+}
+
+void tlmc_emit_scatter_add(struct tlmc_call *call)
+{
+    struct tlmc_emit *e = call->e;
+    const uint32_t base = call->node->inputs[0], y = call->node->first_result;
+    const int64_t n = tlmc_type_count(input_type(call, 1));
+    const char *bytes = number(call, (int64_t)tlmc_type_bytes(result_type(call)));
+    int64_t sizes[4];
+
+    axis_sizes(result_type(call), (int)tlmc_node_int(call->node, TLMC_A_AXIS), sizes);
+    sizes[3] = n;
+    check_index(call, 1, sizes[1]);
+    if (tlmc_emit_is_literal(call->form, base) &&
+        strcmp(tlmc_emit_literal(e, call->form, base), "0.0f") == 0)
+        tlmc_write(&e->entry, "memset(%{y}, 0, %{bytes});\n", "y",
+                   tlmc_emit_use(e, call->form, y, true), "bytes", bytes);
+    else if (!tlmc_emit_overlap(call->form, base, y))
+        tlmc_write(&e->entry, "memcpy(%{y}, %{base}, %{bytes});\n", "y",
+                   tlmc_emit_use(e, call->form, y, true), "base",
+                   tlmc_emit_use(e, call->form, base, false), "bytes", bytes);
+    tlmc_call_output(call, "y", 0);
+    tlmc_call_input(call, "index", 1);
+    tlmc_call_input(call, "updates", 2);
+    tlmc_call_size(call, "outer", sizes[0]);
+    tlmc_call_size(call, "axis", sizes[1]);
+    tlmc_call_size(call, "inner", sizes[2]);
+    tlmc_call_size(call, "n", n);
+    call->shape = shape_text(call, 4, sizes);
+    run(call, "scatter_add", "m->y, m->index, m->updates, outer, axis, inner, n, begin, end",
+        tlmc_emit_printf(e, "TLMK_SCATTER_ITEMS(%s, %s)", number(call, sizes[0]),
+                         number(call, sizes[2])),
+        2 * (double)tlmc_type_count(input_type(call, 2)));
+}
+
+/* ---- made from nothing */
+
+void tlmc_emit_random(struct tlmc_call *call)
+{
+    struct tlmc_emit *e = call->e;
+    const bool uniform = call->node->op == TLMC_OP_RAND_UNIFORM;
+    const int64_t n = tlmc_type_count(result_type(call));
+    const double keep = tlmc_node_float(call->node, TLMC_A_KEEP);
+
+    tlmc_call_output(call, "y", 0);
+    tlmc_call_field(call, "uint64_t ", "key",
+                    tlmc_emit_printf(e, "tlm_random_key(m->rt.seed, m->rt.run, %lld)",
+                                     (long long)tlmc_node_int(call->node, TLMC_A_SITE)));
+    if (uniform)
+        run(call, "rand_uniform", "m->y, m->key, begin, end", number(call, n), 8 * (double)n);
+    else
+        run(call, "bernoulli_mask",
+            tlmc_emit_printf(e, "m->y, m->key, UINT64_C(%.0f), begin, end",
+                             ceil(keep * 4294967296.0)),
+            number(call, n), 8 * (double)n);
+}
+
+void tlmc_emit_iota(struct tlmc_call *call)
+{
+    struct tlmc_emit *e = call->e;
+    const int64_t n = tlmc_type_count(result_type(call));
+
+    tlmc_call_output(call, "y", 0);
+    run(call, "iota",
+        tlmc_emit_printf(e, "m->y, %s, begin, end",
+                         tlmc_literal_i32(e->arena, tlmc_node_int(call->node, TLMC_A_START))),
+        number(call, n), (double)n);
+}

@@ -1,0 +1,12 @@
+/* Emitters of single kernel calls: one function each, named by bind.def.  Each fills the args
+   struct, the sizes and the body of its kernel and writes the statement that runs it. */
+#ifndef TLMC_CODEGEN_EMIT_CALLS_H
+#define TLMC_CODEGEN_EMIT_CALLS_H
+
+struct tlmc_call;
+
+#define PROVIDER(name, device, formula)
+#define HANDLER(OP, emitter) void tlmc_emit_##emitter(struct tlmc_call *call);
+#include "bind.def"
+
+#endif

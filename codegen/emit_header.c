@@ -1,0 +1,117 @@
+/* NAME.h: the API of a model, for C11 and C++17. */
+#include "emit_c.h"
+#include "literal.h"
+
+static void put_sizes(struct tlmc_emit *e, struct tlmc_writer *w)
+{
+    tlmc_write(w,
+               "/* Memory for %{model}_create, from the caller or from tlm_arena_new.  Sizes do "
+               "not depend on the number of\n"
+               "   threads, which is at most %{MODEL}_MAX_THREADS. */\n"
+               "#define %{MODEL}_ABI UINT32_C(0x%{abi})\n"
+               "#define %{MODEL}_WEIGHTS_BYTES ((size_t)%{weights})\n"
+               "#define %{MODEL}_STATE_BYTES ((size_t)%{state})\n"
+               "#define %{MODEL}_ACTIVATIONS_BYTES ((size_t)%{activations})\n"
+               "#define %{MODEL}_ALIGN 64\n"
+               "#define %{MODEL}_MAX_THREADS 1024\n\n",
+               "abi", tlmc_emit_printf(e, "%08x", e->abi), "weights",
+               tlmc_literal_count(e->arena, e->plan->weights_bytes), "state",
+               tlmc_literal_count(e->arena, e->head_bytes + e->plan->state_bytes), "activations",
+               tlmc_literal_count(e->arena, e->plan->activations_bytes));
+}
+
+static void put_tensors(struct tlmc_emit *e, struct tlmc_writer *w,
+                        const struct tlmc_emit_form *form)
+{
+    for (int kind = 0; kind < TLMC_IO_KINDS; kind++) {
+        const tlmc_io_vec *ios = tlmc_emit_ios(form->form, (enum tlmc_io_kind)kind);
+
+        for (unsigned i = 0; i < ios->count; i++) {
+            const struct tlmc_type *type = tlmc_value_type(form->graph, ios->items[i].value);
+            const char *qualifier = kind == TLMC_IO_INPUT ? "" : "const ";
+            char text[256];
+
+            tlmc_type_text(type, text);
+            tlmc_write(w, "%{const}%{ctype} *%{name}(%{const}%{model} *m); /* %{type} */\n",
+                       "const", qualifier, "ctype", tlmc_dtype_ctype(type->dtype), "name",
+                       tlmc_emit_accessor(e, form, (enum tlmc_io_kind)kind, &ios->items[i]), "type",
+                       text);
+        }
+    }
+}
+
+static void put_form(struct tlmc_emit *e, struct tlmc_writer *w, const struct tlmc_emit_form *form)
+{
+    if (form->form->mode == TLMC_TRAIN) {
+        tlmc_write(
+            w,
+            "/* Training: forward, backward (overwrites the gradients)%{accumulate}, step.  Fill "
+            "the inputs and the\n"
+            "   step's scalars first; running another form between them uses the same memory. */\n"
+            "tlm_status %{model}_%{label}_forward(%{model} *m);\n"
+            "tlm_status %{model}_%{label}_backward(%{model} *m);\n",
+            "accumulate", tlmc_emit_has_phase(form, TLMC_ACCUMULATE_PHASE) ? ", accumulate" : "",
+            "label", form->label);
+        if (tlmc_emit_has_phase(form, TLMC_ACCUMULATE_PHASE))
+            tlmc_write(w, "tlm_status %{model}_%{label}_accumulate(%{model} *m);\n", "label",
+                       form->label);
+        tlmc_write(w,
+                   "tlm_status %{model}_%{label}_step(%{model} *m);\n"
+                   "float *%{model}_scalars(%{model} *m); /* %{n} numbers of the next step: "
+                   "docs/runtime-api.md */\n",
+                   "label", form->label, "n",
+                   tlmc_literal_count(e->arena, e->module->scalars.count));
+    } else {
+        tlmc_write(
+            w,
+            "/* %{what}: fill the inputs, run, read the results before any other form runs. */\n"
+            "tlm_status %{run}(%{model} *m);\n",
+            "what", form->form->mode == TLMC_EVAL ? "Evaluation" : "Inference", "run", form->run);
+    }
+    put_tensors(e, w, form);
+    tlmc_write(w, "\n");
+}
+
+void tlmc_emit_header(struct tlmc_emit *e, struct tlmc_strbuf *out)
+{
+    struct tlmc_writer w;
+
+    tlmc_emit_head(e, "The API.", out);
+    tlmc_writer_init(&w, out);
+    tlmc_writer_set(&w, "model", e->model);
+    tlmc_writer_set(&w, "MODEL", e->MODEL);
+    tlmc_write(&w, "#ifndef %{MODEL}_H\n"
+                   "#define %{MODEL}_H\n"
+                   "\n"
+                   "#include \"tlm.h\"\n"
+                   "\n"
+                   "#ifdef __cplusplus\n"
+                   "extern \"C\" {\n"
+                   "#endif\n\n");
+    put_sizes(e, &w);
+    tlmc_write(
+        &w, "typedef struct %{model} %{model};\n"
+            "\n"
+            "/* Makes a model at the start of options->state; nothing to free but the caller's "
+            "blocks.  options->abi is\n"
+            "   %{MODEL}_ABI. */\n"
+            "tlm_status %{model}_create(%{model} **out, const tlm_options *options);\n"
+            "const char *%{model}_error(const %{model} *m); /* of the last call that failed */\n"
+            "/* Parameters, states and optimizer states; the table lives as long as the model. */\n"
+            "const tlm_param *%{model}_params(%{model} *m, size_t *count);\n"
+            "void %{model}_reset(%{model} *m);                 /* transient states to their "
+            "initial values */\n"
+            "void %{model}_reinit(%{model} *m, uint64_t seed); /* everything as after create with "
+            "this seed */\n"
+            "uint64_t %{model}_get_step(const %{model} *m);    /* optimizer steps done */\n"
+            "void %{model}_set_step(%{model} *m, uint64_t step);\n"
+            "uint64_t %{model}_get_seed(const %{model} *m);    /* of random draws */\n"
+            "void %{model}_set_seed(%{model} *m, uint64_t seed);\n\n");
+    for (uint32_t f = 0; f < e->form_count; f++)
+        put_form(e, &w, &e->forms[f]);
+    tlmc_write(&w, "#ifdef __cplusplus\n"
+                   "}\n"
+                   "#endif\n"
+                   "#endif\n");
+    tlmc_writer_end(&w);
+}

@@ -1,0 +1,110 @@
+/* In: names as the user wrote them, in any bytes.  Out: identifiers, unique in their table (rule in
+ * names.h). */
+#include "names.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { LONGEST = 80 };
+
+/* Rule 2.  Keywords of C11 and C++, macros of the C headers, then the words of generated code. */
+static const char *const reserved[] = {
+    "alignas",   "alignof",  "and",        "and_eq",   "asm",       "auto",
+    "bitand",    "bitor",    "bool",       "break",    "case",      "catch",
+    "char",      "class",    "compl",      "const",    "constexpr", "continue",
+    "decltype",  "default",  "delete",     "do",       "double",    "else",
+    "enum",      "explicit", "export",     "extern",   "false",     "float",
+    "for",       "friend",   "goto",       "if",       "inline",    "int",
+    "long",      "mutable",  "namespace",  "new",      "noexcept",  "not",
+    "not_eq",    "nullptr",  "operator",   "or",       "or_eq",     "private",
+    "protected", "public",   "register",   "restrict", "return",    "short",
+    "signed",    "sizeof",   "static",     "struct",   "switch",    "template",
+    "this",      "throw",    "true",       "try",      "typedef",   "typename",
+    "union",     "unsigned", "using",      "virtual",  "void",      "volatile",
+    "while",     "xor",      "xor_eq",     "assert",   "errno",     "stdin",
+    "stdout",    "stderr",   "linux",      "unix",     "offsetof",  "isnan",
+    "isinf",     "signbit",  "fpclassify", "isfinite", "isnormal",  "math_errhandling",
+    "main",      "I",        "args",       "begin",    "end",       "count",
+    "error",     "i",        "in",         "index",    "level",     "m",
+    "memcpy",    "memset",   "options",    "out",      "r",         "run",
+    "size_t",    "status",   "uint8_t",    "int32_t",  "uint32_t",  "uint64_t",
+};
+
+/* Words that open macros or names of the headers used. */
+static const char *const reserved_openings[] = { "tlm",      "TLM",      "INT",   "UINT", "SIZE_",
+                                                 "FP_",      "FLT_",     "NAN",   "NULL", "EOF",
+                                                 "INFINITY", "HUGE_VAL", "MATH_", "AT_",  "run_",
+                                                 "part_",    "table_",   "rows_" };
+
+bool tlmc_names_reserved(const char *name)
+{
+    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
+        if (strcmp(name, reserved[i]) == 0)
+            return true;
+    for (size_t i = 0; i < sizeof reserved_openings / sizeof *reserved_openings; i++)
+        if (strncmp(name, reserved_openings[i], strlen(reserved_openings[i])) == 0)
+            return true;
+    return false;
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+const char *tlmc_names_valid(struct tlmc_arena *arena, const char *wanted)
+{
+    char text[LONGEST + 2];
+    size_t n = 0;
+
+    if (!is_letter(wanted[0]))
+        text[n++] = 'v';
+    for (const char *p = wanted; *p && n < LONGEST; p++)
+        text[n++] = is_letter(*p) || is_digit(*p) ? *p : '_';
+    return tlmc_arena_strndup(arena, text, n);
+}
+
+const char *tlmc_names_upper(struct tlmc_arena *arena, const char *name)
+{
+    char *text = tlmc_arena_strdup(arena, name);
+
+    for (char *p = text; *p; p++)
+        if (*p >= 'a' && *p <= 'z')
+            *p = (char)(*p - 'a' + 'A');
+    return text;
+}
+
+void tlmc_names_init(struct tlmc_names *names, struct tlmc_arena *arena)
+{
+    names->own = false;
+    tlmc_symtab_init(&names->taken, arena);
+}
+
+/* The name itself when nobody has it yet, else NULL. */
+static const char *take(struct tlmc_names *names, const char *name)
+{
+    const uint32_t before = names->taken.count;
+    const char *sym = tlmc_intern(&names->taken, name);
+
+    return names->taken.count > before ? sym : NULL;
+}
+
+const char *tlmc_names_make(struct tlmc_names *names, const char *wanted)
+{
+    const char *base = tlmc_names_valid(names->taken.arena, wanted);
+    char text[LONGEST + 16];
+    const char *name;
+
+    snprintf(text, sizeof text, "%s%s", base, !names->own && tlmc_names_reserved(base) ? "_" : "");
+    name = take(names, text);
+    for (unsigned i = 2; !name; i++) {
+        snprintf(text, sizeof text, "%s_%u", base, i);
+        name = take(names, text);
+    }
+    return name;
+}

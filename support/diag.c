@@ -8,7 +8,7 @@ static const struct {
     enum tlmc_severity severity;
     const char *label, *title;
 } codes[] = {
-#define DIAG(number, severity, tag, title)                                                         \
+#define DIAG(number, severity, tag, title) \
     { severity, #severity[5] == 'E' ? "E" #number : "W" #number, title },
 #include "diag_codes.def"
 };
@@ -28,7 +28,8 @@ enum tlmc_severity tlmc_diag_severity(enum tlmc_diag_code code)
     return codes[code].severity;
 }
 
-void tlmc_diags_init(struct tlmc_diags *diags, struct tlmc_arena *arena, struct tlmc_sources *sources)
+void tlmc_diags_init(struct tlmc_diags *diags, struct tlmc_arena *arena,
+                     struct tlmc_sources *sources)
 {
     *diags = (struct tlmc_diags){ .arena = arena, .sources = sources };
 }
@@ -109,7 +110,8 @@ void tlmc_hint(struct tlmc_diags *diags, struct tlmc_diag *diag, const char *fmt
     add_note(diags, diag, (struct tlmc_note){ .text = text, .hint = true });
 }
 
-/* Bytes that a terminal could take for a command are shown as '?'; tabs as one blank, so that carets line up. */
+/* Bytes that a terminal could take for a command are shown as '?'; tabs as one blank, so that the
+   carets line up. */
 static void print_line(FILE *out, const char *text, uint32_t length)
 {
     for (uint32_t i = 0; i < length; i++) {
@@ -119,18 +121,33 @@ static void print_line(FILE *out, const char *text, uint32_t length)
     }
 }
 
+/* Columns that `length` bytes take on a terminal: those that do not continue a UTF-8 character. */
+static uint32_t columns_of(const char *text, uint32_t length)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < length; i++)
+        n += ((unsigned char)text[i] & 0xc0) != 0x80;
+    return n;
+}
+
 static void print_place(const struct tlmc_diags *diags, struct tlmc_span span, FILE *out)
 {
     enum { LINE_SHOWN = 160 };
     const struct tlmc_line_place p = tlmc_span_place(diags->sources, span);
     const uint32_t skip = p.column > LINE_SHOWN ? p.column - LINE_SHOWN / 2 : 0;
-    const uint32_t left = p.line_length > skip ? p.line_length - skip : 0;
+    const uint32_t from = skip < p.line_length ? skip : p.line_length;
+    const uint32_t left = p.line_length - from;
     const uint32_t shown = left > LINE_SHOWN ? LINE_SHOWN : left;
+    const uint32_t before = p.column - 1 - skip; /* at most LINE_SHOWN */
+    const uint32_t room = before < shown ? shown - before : 0;
+    const uint32_t marked = p.caret_length < room ? p.caret_length : room;
+    const uint32_t carets = columns_of(p.line_text + from + before, marked);
 
     fputs("    ", out);
-    print_line(out, p.line_text + (skip < p.line_length ? skip : p.line_length), shown);
-    fprintf(out, "\n    %*s", (int)(p.column - 1 - skip), "");
-    for (uint32_t i = 0; i < p.caret_length && p.column - 1 - skip + i <= LINE_SHOWN; i++)
+    print_line(out, p.line_text + from, shown);
+    fprintf(out, "\n    %*s", (int)columns_of(p.line_text + from, before), "");
+    for (uint32_t i = 0; i == 0 || i < carets; i++)
         fputc('^', out);
     fputc('\n', out);
 }

@@ -1,9 +1,11 @@
-/* The floating-point environment of every file that computes: contraction off whatever the command line says,
-   always-inline functions, and the few operations that the formulas are made of.  Included by tlm_rt.h and tlm_math.h.
+/* The floating-point environment of every file that computes: contraction off whatever the command
+   line says, always-inline functions, and the few operations that the formulas are made of.
+   Included by tlm_rt.h and tlm_math.h.
 
-   gcc: a pragma of its own, which also switches on full vectorisation at -O2 (values do not depend on it).  clang: the
-   standard's pragma.  Neither keeps always_inline functions from being inlined.  Both compilers vectorise square roots
-   only under -fno-math-errno, which no pragma can ask for: emitted build files pass it. */
+   gcc: a pragma of its own, which also switches on full vectorisation at -O2 (values do not depend
+   on it).  clang: the standard's pragma.  Neither keeps always_inline functions from being inlined.
+   Both compilers vectorise square roots only under -fno-math-errno, which no pragma can ask for:
+   emitted build files pass it. */
 #ifndef TLM_FP_H
 #define TLM_FP_H
 
@@ -20,8 +22,9 @@
 #define TLM_INLINE static inline __attribute__((always_inline, unused))
 #endif
 
-/* Before a loop whose iterations are independent (in place is fine: element i reads element i only): gcc vectorises it
-   without asking whether the arrays overlap.  clang asks at run time; its pragma would warn of each loop left scalar. */
+/* Before a loop whose iterations are independent (in place is fine: element i reads element i
+   only): gcc vectorises it without asking whether the arrays overlap.  clang asks at run time; its
+   pragma would warn of each loop left scalar. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define TLM_LOOP _Pragma("GCC ivdep")
 #else

@@ -1,11 +1,13 @@
-/* The binary32 formulas: scalar functions tlm_<op>(x, attributes) and tlm_<op>_vjp(g[, x][, y], attributes), tlm_add(a,
-   b), tlm_where(c, a, b), ...  Every one is a straight line of IEEE operations, written fused multiply-adds and integer
-   bit operations: the same bits from every compiler, level and device, and plain loops over them vectorise.
+/* The binary32 formulas: scalar functions tlm_<op>(x, attributes) and tlm_<op>_vjp(g[, x][, y],
+   attributes), tlm_add(a, b), tlm_where(c, a, b), ...  Every one is a straight line of IEEE
+   operations, written fused multiply-adds and integer bit operations: the same bits from every
+   compiler, level and device, and plain loops over them vectorise.
 
-   One row an op stands in tlm_pointwise.def; a row is a one-line expression, this file holds what those expressions
-   call: exp, log, sine and cosine with their argument reduction, erfc, pow.  Coefficients are minimax fits of our own,
-   rounded to binary32 one after the other; the error each leaves is given beside it, relative to the function.
-   Refuses nothing: every input has a value (docs/numerics.md, Formulas). */
+   One row an op stands in tlm_pointwise.def; a row is a one-line expression, this file holds what
+   those expressions call: exp, log, sine and cosine with their argument reduction, erfc, pow.
+   Coefficients are minimax fits of our own, rounded to binary32 one after the other; the error each
+   leaves is given beside it, relative to the function. Refuses nothing: every input has a value
+   (docs/numerics.md, Formulas). */
 #ifndef TLM_MATH_H
 #define TLM_MATH_H
 
@@ -31,7 +33,8 @@ TLM_INLINE float tlm_clamp_between(float x, float low, float high)
     return tlm_select(t > high, high, t);
 }
 
-/* Equal operands are equal bits or two zeros; the `and` of two zeros is +0 unless both are -0, the `or` the reverse. */
+/* Equal operands are equal bits or two zeros; the `and` of two zeros is +0 unless both are -0, the
+ * `or` the reverse. */
 TLM_INLINE float tlm_max_of(float a, float b)
 {
     const float larger = tlm_select(a > b, a, b);
@@ -48,7 +51,8 @@ TLM_INLINE float tlm_min_of(float a, float b)
     return tlm_select(a != a, a, merged);
 }
 
-/* Nearest integer, ties to even: adding 2^23 leaves no fraction bits.  Larger values are integers already. */
+/* Nearest integer, ties to even: adding 2^23 leaves no fraction bits.  Larger values are integers
+ * already. */
 TLM_INLINE float tlm_round_even(float x)
 {
     const float a = tlm_fabs_bits(x);
@@ -139,7 +143,8 @@ TLM_INLINE float tlm_exp_neg_square(float x, float factor)
 }
 
 /* ---- log */
-/* The exponent and mantissa of a positive x: x = m * 2^e, sqrt(1/2) <= m < sqrt(2); subnormals included. */
+/* The exponent and mantissa of a positive x: x = m * 2^e, sqrt(1/2) <= m < sqrt(2); subnormals
+ * included. */
 TLM_INLINE float tlm_split(float x, float *exponent)
 {
     const int tiny = x < 0x1p-126f;
@@ -280,7 +285,8 @@ TLM_INLINE float tlm_erf_of(float x)
     return tlm_copysign_bits(tlm_select(a < 1.0f, tlm_fma(a, q, a), above), x);
 }
 
-/* The normal distribution function, its lower tail to full relative precision, and its density *e^(-x^2/2). */
+/* The normal distribution function, its lower tail to full relative precision, and its density
+ * *e^(-x^2/2). */
 TLM_INLINE float tlm_normal_cdf(float x, float *bell)
 {
     const float c = tlm_clamp_between(x, -15.0f, 15.0f);
@@ -307,17 +313,18 @@ TLM_INLINE float tlm_gelu_erf_slope(float x)
 }
 
 /* ---- sin, cos */
-/* |x| = quarter * pi/2 + (r + low), |r| <= pi/4: every finite argument, in integers, with no branch (Payne and Hanek).
-   |x| = m * 2^(s - 24) with a 24-bit m.  The 256 bits below are 2/pi * 2^230; shifted left by s they hold, in their
-   first 96, the part of 2^(s - 24) * 2/pi below 4 in steps of 2^-94.  m times that, of which the first 64 bits are
-   kept, is |x| * 2/pi modulo 4 in steps of 2^-62; no binary32 comes nearer to a multiple of pi/2 than 2^-33. */
+/* |x| = quarter * pi/2 + (r + low), |r| <= pi/4: every finite argument, in integers, with no branch
+   (Payne and Hanek). |x| = m * 2^(s - 24) with a 24-bit m.  The 256 bits below are 2/pi * 2^230;
+   shifted left by s they hold, in their first 96, the part of 2^(s - 24) * 2/pi below 4 in steps of
+   2^-94.  m times that, of which the first 64 bits are kept, is |x| * 2/pi modulo 4 in steps of
+   2^-62; no binary32 comes nearer to a multiple of pi/2 than 2^-33. */
 TLM_INLINE uint32_t tlm_reduce(float x, float *r, float *low)
 {
     static const float c30 = 0x1.921fb6p-30f, c30_low = -0x1.777a5cp-55f; /* pi/2 * 2^-30 */
     const uint32_t u = tlm_bits(x) & 0x7fffffffu;
     const uint32_t exponent = u >> 23;
-    const uint32_t below = exponent - 126u;                      /* wraps for small x, which are taken as they are */
-    const uint32_t top = (below >> 7) & 1u;                      /* s is 128 for the largest exponent only */
+    const uint32_t below = exponent - 126u; /* wraps for small x, which are taken as they are */
+    const uint32_t top = (below >> 7) & 1u; /* s is 128 for the largest exponent only */
     const uint32_t s = (below - top) & 127u;
     const uint32_t m = ((u & 0x007fffffu) | 0x00800000u) << top;
     const int by2 = (int)(s & 64u), by1 = (int)(s & 32u);
@@ -335,13 +342,14 @@ TLM_INLINE uint32_t tlm_reduce(float x, float *r, float *low)
     const uint64_t p1 = (uint64_t)m * a1 + (((uint64_t)m * a2) >> 32);
     const uint32_t high = (uint32_t)(p1 >> 32) + m * a0;
     const uint32_t quarter = (high + 0x20000000u) >> 30;
-    const int32_t whole = (int32_t)(high - (quarter << 30));     /* of the fraction, in steps of 2^-30 */
-    const float f = (float)whole;                                /* and what its rounding and the low word leave: */
+    const int32_t whole =
+        (int32_t)(high - (quarter << 30)); /* of the fraction, in steps of 2^-30 */
+    const float f = (float)whole;          /* and what its rounding and the low word leave: */
     const float rest = (float)(whole - (int32_t)f) + (float)(int32_t)((uint32_t)p1 >> 1) * 0x1p-31f;
     const float product = f * c30;
     const float error = tlm_fma(rest, c30, tlm_fma(f, c30_low, tlm_fma(f, c30, -product)));
     const float sum = product + error;
-    const int small = u < 0x3f490fdbu;                           /* pi/4 */
+    const int small = u < 0x3f490fdbu; /* pi/4 */
 
     *r = tlm_select(small, tlm_float(u), sum);
     *low = tlm_select(small, 0.0f, (product - sum) + error);
@@ -371,7 +379,8 @@ TLM_INLINE float tlm_sin_of(float x)
     const uint32_t quarter = tlm_reduce(x, &r, &low);
     const float y = tlm_sine_of_quarter(r, low, quarter);
 
-    return tlm_select(tlm_fabs_bits(x) < TLM_F32_INF, tlm_float(tlm_bits(y) ^ (tlm_bits(x) & 0x80000000u)), x - x);
+    return tlm_select(tlm_fabs_bits(x) < TLM_F32_INF,
+                      tlm_float(tlm_bits(y) ^ (tlm_bits(x) & 0x80000000u)), x - x);
 }
 
 TLM_INLINE float tlm_cos_of(float x)
@@ -379,11 +388,13 @@ TLM_INLINE float tlm_cos_of(float x)
     float r, low;
     const uint32_t quarter = tlm_reduce(x, &r, &low);
 
-    return tlm_select(tlm_fabs_bits(x) < TLM_F32_INF, tlm_sine_of_quarter(r, low, quarter + 1u), x - x);
+    return tlm_select(tlm_fabs_bits(x) < TLM_F32_INF, tlm_sine_of_quarter(r, low, quarter + 1u),
+                      x - x);
 }
 
 /* ---- pow */
-/* log(x) of a positive finite x as high + low, about 2^-46: 2 atanh(s), s = (m - 1) / (m + 1) in two floats */
+/* log(x) of a positive finite x as high + low, about 2^-46: 2 atanh(s), s = (m - 1) / (m + 1) in
+ * two floats */
 TLM_INLINE float tlm_log_two(float x, float *low)
 {
     float e;
@@ -395,7 +406,7 @@ TLM_INLINE float tlm_log_two(float x, float *low)
     const float v = s * s;
     const float v_low = tlm_fma(s + s, s_low, tlm_fma(s, s, -v));
     const float u = v * tlm_fma(tlm_fma(0x1.dfa302p-3f, v, 0x1.24527ap-2f), v, 0x1.999ap-2f);
-    const float q = 0x1.555556p-1f + u;                          /* 2/3 + ... */
+    const float q = 0x1.555556p-1f + u; /* 2/3 + ... */
     const float q_low = ((0x1.555556p-1f - q) + u) - 0x1.555556p-26f;
     const float c = s * v;
     const float c_low = tlm_fma(s, v_low, tlm_fma(s_low, v, tlm_fma(s, v, -c)));
@@ -403,7 +414,7 @@ TLM_INLINE float tlm_log_two(float x, float *low)
     const float w_low = tlm_fma(c, q_low, tlm_fma(c_low, q, tlm_fma(c, q, -w)));
     const float h = (s + s) + w;
     const float h_low = (((s + s) - h) + w) + (w_low + (s_low + s_low));
-    const float base = e * 0x1.62e4p-1f;                         /* exact: 16 bits times 8 */
+    const float base = e * 0x1.62e4p-1f; /* exact: 16 bits times 8 */
     const float high = base + h;
 
     /* base is 0 or larger than h */
@@ -429,7 +440,8 @@ TLM_INLINE float tlm_pow_of(float a, float b)
     const int whole = tlm_round_even(b) == b;
     const int odd = whole & (int)(tlm_round_even(half) != half);
     const int negative = (int)(tlm_bits(a) >> 31);
-    const int extreme = (x == 0.0f) | (int)(x == TLM_F32_INF) | (int)(tlm_fabs_bits(b) == TLM_F32_INF);
+    const int extreme =
+        (x == 0.0f) | (int)(x == TLM_F32_INF) | (int)(tlm_fabs_bits(b) == TLM_F32_INF);
     const int grows = (x > 1.0f) == (b > 0.0f);
     const int chained = whole & (b >= 0.0f) & (b <= 7.0f);
     float low, y;
@@ -458,19 +470,19 @@ TLM_INLINE float tlm_pow_of(float a, float b)
 #define TLM_USES_X , float x
 #define TLM_USES_Y , float y
 
-#define TLM_UNARY(name, attrs, formula, uses, derivative, ulp, vjp_ulp, domain)                    \
-    TLM_INLINE float tlm_##name(float x TLM_ATTRS_##attrs)                                         \
-    {                                                                                              \
-        return formula;                                                                            \
-    }                                                                                              \
-    TLM_INLINE float tlm_##name##_vjp(float g TLM_USES_##uses TLM_ATTRS_##attrs)                   \
-    {                                                                                              \
-        return derivative;                                                                         \
+#define TLM_UNARY(name, attrs, formula, uses, derivative, ulp, vjp_ulp, domain)  \
+    TLM_INLINE float tlm_##name(float x TLM_ATTRS_##attrs)                       \
+    {                                                                            \
+        return formula;                                                          \
+    }                                                                            \
+    TLM_INLINE float tlm_##name##_vjp(float g TLM_USES_##uses TLM_ATTRS_##attrs) \
+    {                                                                            \
+        return derivative;                                                       \
     }
-#define TLM_MAP(name, type, parameters, formula, ulp, domain)                                      \
-    TLM_INLINE type tlm_##name parameters                                                          \
-    {                                                                                              \
-        return formula;                                                                            \
+#define TLM_MAP(name, type, parameters, formula, ulp, domain) \
+    TLM_INLINE type tlm_##name parameters                     \
+    {                                                         \
+        return formula;                                       \
     }
 #include "tlm_pointwise.def"
 

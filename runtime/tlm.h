@@ -102,6 +102,7 @@ typedef struct tlm_run_state {
     uint64_t step, seed, epoch, position; /* optimizer steps done; next row in the epoch's order */
     uint32_t power_count;                 /* running products beta^t, in the order of the model's table */
     double powers[16];
+    uint64_t planned;                     /* steps of the whole run: what schedules spread over */
 } tlm_run_state;
 
 /* safetensors.  load: every parameter and saved state must be there (after mapping, NULL: own keys) with its shape;

@@ -117,6 +117,7 @@ typedef struct tlm_program {
     const tlm_generate *generate; /* NULL */
     const char *pretrained;    /* file of the pretrained clause; NULL: no clause */
     tlm_mapping mapping;
+    void (*set_run)(void *model, uint64_t run); /* the next run's number, by which its draws are keyed; NULL: no draws */
 } tlm_program;
 
 /* The whole program: parses flags, loads, trains, infers, generates, saves.  Returns the exit status of DESIGN 7. */

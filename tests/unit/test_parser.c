@@ -398,6 +398,8 @@ static void nesting_is_bounded(void **state)
     expect_repeated(s, TLMC_E_TOO_DEEP, "x = ", "!", 1000000, "a;");
     expect_repeated(s, TLMC_E_TOO_DEEP, "x = ", "- ", 1000000, "a;");
     expect_repeated(s, TLMC_E_TOO_DEEP, "x = 1", " + 1", 1000000, ";");
+    expect_repeated(s, TLMC_E_TOO_DEEP, "x = 1", " + 1", 398,
+                    ";"); /* the operators, the 1, and x = in a file */
     expect_repeated(s, TLMC_E_TOO_DEEP, "x = 1", " ** 1", 1000000, ";");
     expect_repeated(s, TLMC_E_TOO_DEEP, "", "if a { ", 10000, "");
     expect_repeated(s, TLMC_E_TOO_DEEP, "", "if a { } else ", 1000000, "{ }");
@@ -421,6 +423,12 @@ static void length_is_not_depth(void **state)
         tlmc_strbuf_add(&text, "a = 1;\n");
     assert_int_equal(parse(s, tlmc_strbuf_text(&text))->count, 200001);
     tlmc_strbuf_free(&text);
+    tlmc_strbuf_add(&text, "x = 1");
+    for (int i = 0; i < 397; i++)
+        tlmc_strbuf_add(&text, " + 1");
+    tlmc_strbuf_char(&text, ';');
+    assert_int_equal(parse(s, tlmc_strbuf_text(&text))->depth, TLMC_MAX_DEPTH);
+    tlmc_strbuf_clear(&text);
     for (int i = 0; i < 390; i++)
         tlmc_strbuf_add(&text, i ? "(" : "x = (");
     tlmc_strbuf_char(&text, '1');

@@ -1,0 +1,265 @@
+/* ops/<op>/<provider>: all cases of an op as emitted code.  Every case against the interpreter
+   within the tolerance of cases.def; for native-c also bit for bit against the arithmetic contract
+   (exact.c), at every level this processor has and cut into 1, 2 and 5 pieces.  Out-of-range
+   indices are refused, and nothing is written past a block.
+
+     run_values OP native_c|reference DIR */
+#include "emitted.h"
+#include "exact.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct suite {
+    struct tlmc_arena arena;
+    struct ops_program program;
+    struct ops_list *list;
+};
+
+struct one {
+    struct suite *suite;
+    uint32_t index;
+    tlm_cpu cpu;
+};
+
+static const struct {
+    tlm_cpu cpu;
+    const char *name;
+} levels[] = { { TLM_CPU_BASE, "base" }, { TLM_CPU_AVX2, "avx2" }, { TLM_CPU_AVX512, "avx512" } };
+
+static const uint32_t pieces[] = { 1, 2, 5 };
+
+enum { MAX_TESTS = 4 * OPS_MAX_CASES + 4 };
+
+static const struct ops_case *case_of(const struct one *one)
+{
+    return &one->suite->list->cases[one->index];
+}
+
+static struct ops_outcome run(const struct one *one, tlm_cpu cpu, uint32_t threads)
+{
+    const struct ops_machine machine = { cpu, threads };
+    const struct ops_outcome o =
+        ops_run(&one->suite->program, one->suite->list, one->index, machine);
+
+    if (o.broken)
+        fail_msg("the run wrote past the end of the %s block", o.broken);
+    if (case_of(one)->out_of_range) {
+        assert_int_equal(o.status, TLM_ERR_INDEX);
+        assert_non_null(strstr(o.error, "out of range"));
+    } else if (o.status != TLM_OK) {
+        fail_msg("status %d: %s", o.status, o.error);
+    }
+    return o;
+}
+
+/* ---- against the interpreter */
+
+static double operand_scale(const struct ops_result *r)
+{
+    double scale = 1;
+
+    for (uint32_t i = 0; i < OPS_MAX_OPERANDS; i++) {
+        double most = 1;
+
+        if (!r->inputs[i].data || r->inputs[i].type.dtype != TLMC_F32)
+            continue;
+        for (int64_t k = 0; k < tlmc_type_count(&r->inputs[i].type); k++)
+            if (isfinite(r->inputs[i].data[k]))
+                most = fmax(most, fabs(r->inputs[i].data[k]));
+        scale *= most;
+    }
+    return scale;
+}
+
+static void compare_values(const struct ops_case *c, const struct ops_outcome *o,
+                           const struct ops_result *want, const struct ops_result *absolute)
+{
+    const struct tlmc_node *node = &want->built.graph->nodes[want->built.node];
+    struct ops_scales scales = { .operands = operand_scale(want) };
+    char text[200];
+
+    for (uint32_t i = 0; i < node->result_count; i++) {
+        scales.absolute = absolute ? &absolute->values[node->first_result + i] : NULL;
+        if (!ops_near(c->row, o->results[i].data.any, &want->values[node->first_result + i],
+                      &scales, text))
+            fail_msg("result %u, %s", i, text);
+    }
+    for (uint32_t i = 0; i < c->operand_count; i++) {
+        if (c->operands[i].role == OPS_STATE &&
+            !ops_near(c->row, o->states[i].data.any, &want->states[i], &scales, text))
+            fail_msg("state %u, %s", i, text);
+    }
+}
+
+static void test_value(void **state)
+{
+    const struct one *one = *state;
+    const struct ops_case *c = case_of(one);
+    struct tlmc_arena arena = { 0 };
+    struct ops_outcome o = run(one, one->cpu, 1);
+    struct ops_result want = ops_interpret(c, &arena, false, OPS_SEED, 0), absolute;
+
+    assert_true(want.ok != c->out_of_range);
+    if (!c->out_of_range && c->row->scale == OPS_ABSOLUTE) {
+        absolute = ops_interpret(c, &arena, true, OPS_SEED, 0);
+        compare_values(c, &o, &want, &absolute);
+        ops_result_free(&absolute);
+    } else if (!c->out_of_range) {
+        compare_values(c, &o, &want, NULL);
+    }
+    ops_result_free(&want);
+    ops_outcome_free(&o);
+    tlmc_arena_free(&arena);
+}
+
+/* ---- against the written arithmetic */
+
+struct contract {
+    struct ops_buffer operands[OPS_MAX_OPERANDS], results[OPS_MAX_RESULTS];
+};
+
+/* Bits that are copied, counted or drawn: the interpreter has them. */
+static void take_rounded(struct contract *k, const struct ops_case *c, const struct ops_result *r)
+{
+    const struct tlmc_node *node = &r->built.graph->nodes[r->built.node];
+
+    for (uint32_t i = 0; i < node->result_count; i++)
+        ops_store(&r->values[node->first_result + i], k->results[i].data.any);
+    for (uint32_t i = 0; i < c->operand_count; i++)
+        if (c->operands[i].role == OPS_STATE)
+            ops_store(&r->states[i], k->operands[i].data.any);
+}
+
+static struct contract contract_of(const struct ops_case *c)
+{
+    struct tlmc_arena arena = { 0 };
+    struct ops_result r = ops_interpret(c, &arena, false, OPS_SEED, 0);
+    const struct tlmc_node *node = &r.built.graph->nodes[r.built.node];
+    struct contract k = { .operands = { { .data = { NULL } } } };
+
+    assert_true(r.ok);
+    for (uint32_t i = 0; i < c->operand_count; i++)
+        if (c->operands[i].role != OPS_ABSENT)
+            k.operands[i] = ops_buffer_of(&r.values[node->inputs[i]]);
+    for (uint32_t i = 0; i < node->result_count; i++)
+        k.results[i] = ops_buffer_new(tlmc_value_type(r.built.graph, node->first_result + i));
+    if (!ops_exact(c, k.operands, k.results))
+        take_rounded(&k, c, &r);
+    ops_result_free(&r);
+    tlmc_arena_free(&arena);
+    return k;
+}
+
+static void compare_bits(const struct ops_case *c, const struct ops_outcome *o,
+                         const struct contract *k, uint32_t threads)
+{
+    char text[200];
+
+    for (uint32_t i = 0; i < OPS_MAX_RESULTS && o->results[i].data.any; i++)
+        if (!ops_same_bits(&k->results[i].type, o->results[i].data.any, k->results[i].data.any,
+                           text))
+            fail_msg("%u pieces, result %u, %s", threads, i, text);
+    for (uint32_t i = 0; i < c->operand_count; i++)
+        if (c->operands[i].role == OPS_STATE &&
+            !ops_same_bits(&k->operands[i].type, o->states[i].data.any, k->operands[i].data.any,
+                           text))
+            fail_msg("%u pieces, state %u, %s", threads, i, text);
+}
+
+static void test_bits(void **state)
+{
+    const struct one *one = *state;
+    const struct ops_case *c = case_of(one);
+    struct contract k = contract_of(c);
+
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+        struct ops_outcome o = run(one, one->cpu, pieces[i]);
+
+        compare_bits(c, &o, &k, pieces[i]);
+        ops_outcome_free(&o);
+    }
+    ops_buffer_free(k.operands, OPS_MAX_OPERANDS);
+    ops_buffer_free(k.results, OPS_MAX_RESULTS);
+}
+
+static void test_level_missing(void **state)
+{
+    (void)state;
+    skip();
+}
+
+/* ---- the list of tests */
+
+static bool has_level(const struct suite *suite, tlm_cpu cpu)
+{
+    struct ops_outcome o = ops_run(&suite->program, suite->list, 0, (struct ops_machine){ cpu, 1 });
+    const bool has = o.status != TLM_ERR_CPU;
+
+    ops_outcome_free(&o);
+    return has;
+}
+
+static void add(struct suite *suite, struct CMUnitTest *tests, size_t *count, uint32_t index,
+                tlm_cpu cpu, const char *what, const char *level, CMUnitTestFunction fn)
+{
+    struct one *one = TLMC_NEW(&suite->arena, struct one);
+    char name[200];
+
+    snprintf(name, sizeof name, "%s%s: %s", what, level, suite->list->cases[index].name);
+    *one = (struct one){ suite, index, cpu };
+    tests[(*count)++] = (struct CMUnitTest){ .name = tlmc_arena_strdup(&suite->arena, name),
+                                             .test_func = fn,
+                                             .initial_state = one };
+}
+
+static size_t list_tests(struct suite *suite, bool native, struct CMUnitTest *tests)
+{
+    size_t count = 0;
+
+    for (uint32_t i = 0; i < suite->list->count; i++)
+        add(suite, tests, &count, i, TLM_CPU_AUTO, "value", "", test_value);
+    for (size_t l = 0; native && l < sizeof levels / sizeof *levels; l++) {
+        if (!has_level(suite, levels[l].cpu)) {
+            add(suite, tests, &count, 0, levels[l].cpu, "this processor has no ", levels[l].name,
+                test_level_missing);
+            continue;
+        }
+        for (uint32_t i = 0; i < suite->list->count; i++)
+            if (!suite->list->cases[i].out_of_range)
+                add(suite, tests, &count, i, levels[l].cpu, "bits ", levels[l].name, test_bits);
+    }
+    return count;
+}
+
+int main(int argc, char **argv)
+{
+    struct suite suite = { .list = NULL };
+    struct CMUnitTest tests[MAX_TESTS];
+    char group[128];
+    enum tlmc_op op;
+    bool native;
+    int failed = 1;
+
+    if (argc != 4 || (op = tlmc_op_find(argv[1])) == TLMC_OP_COUNT) {
+        fprintf(stderr, "usage: run_values OP native_c|reference DIR\n");
+        return 2;
+    }
+    native = strcmp(argv[2], "native_c") == 0;
+    suite.list = ops_cases(op, &suite.arena);
+    snprintf(group, sizeof group, "ops/%s/%s", argv[1], argv[2]);
+    if (ops_program_open(&suite.program, suite.list, "cases",
+                         native ? "checked_cpu" : "reference_cpu", argv[3]))
+        failed =
+            _cmocka_run_group_tests(group, tests, list_tests(&suite, native, tests), NULL, NULL);
+    ops_program_close(&suite.program);
+    tlmc_arena_free(&suite.arena);
+    return failed != 0;
+}

@@ -4,35 +4,7 @@
 #ifndef TLMK_COPY_H
 #define TLMK_COPY_H
 
-/* Items of a walk over rows: the product of all sizes but the last; 1 for rank 0. */
-TLM_INLINE size_t tlmk_rows(int rank, const size_t *dims)
-{
-    size_t rows = 1;
-
-    for (int i = 0; i + 1 < rank; i++)
-        rows *= dims[i];
-    return rows;
-}
-
-#define TLMK_ROWS(rank, dims) tlmk_rows((rank), (dims))
-
-/* The coordinates of row `item` along all axes but the last. */
-TLM_INLINE void tlmk_unravel(size_t item, int rank, const size_t *dims, size_t *at)
-{
-    for (int i = rank - 2; i >= 0; i--) {
-        at[i] = item % dims[i];
-        item /= dims[i];
-    }
-}
-
-TLM_INLINE void tlmk_next_row(int rank, const size_t *dims, size_t *at)
-{
-    for (int i = rank - 2; i >= 0; i--) {
-        if (++at[i] < dims[i])
-            return;
-        at[i] = 0;
-    }
-}
+#include "items.h"
 
 #define TLMK_COPY_KERNELS(name, type)                                                              \
     TLM_INLINE void tlmk_##name##_copy__cpu_strided(const int level, type *y, const type *x,       \

@@ -3,10 +3,7 @@
 #ifndef TLMK_INDEX_H
 #define TLMK_INDEX_H
 
-enum { TLMK_SCATTER_WIDTH = 64 };
-/* An item adds to 64 neighbours along the inner axis, over the whole scattered axis. */
-#define TLMK_SCATTER_ITEMS(outer, inner) \
-    ((size_t)(outer) * (((size_t)(inner) + TLMK_SCATTER_WIDTH - 1) / TLMK_SCATTER_WIDTH))
+#include "items.h"
 
 TLM_INLINE void tlmk_i32_iota__cpu_loop(const int level, int32_t *y, int32_t start, size_t begin,
                                         size_t end)
@@ -40,13 +37,14 @@ TLMK_GATHER(i32, int32_t)
 TLMK_GATHER(bool, uint8_t)
 #undef TLMK_GATHER
 
-/* y [outer, axis, inner] holds the base; updates [outer, n, inner] are added in increasing order of
+/* y [outer, axis, inner] holds the base; an item adds to 64 neighbours along the inner axis,
+   over the whole scattered axis; updates [outer, n, inner] are added in increasing order of
  * n */
 TLM_INLINE void tlmk_f32_scatter_add__cpu_rows(const int level, float *y, const int32_t *index,
                                                const float *updates, size_t outer, size_t axis,
                                                size_t inner, size_t n, size_t begin, size_t end)
 {
-    const size_t blocks = (inner + TLMK_SCATTER_WIDTH - 1) / TLMK_SCATTER_WIDTH;
+    const size_t blocks = TLMK_PARTS(inner, TLMK_SCATTER_WIDTH);
 
     (void)level;
     (void)outer;

@@ -4,6 +4,8 @@
 #ifndef TLMK_LOSS_H
 #define TLMK_LOSS_H
 
+#include "reduce.h"
+
 TLM_INLINE void tlmk_f32_mse_loss__cpu_tree64(const int level, float *loss, const float *a,
                                               const float *b, size_t n)
 {

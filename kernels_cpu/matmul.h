@@ -10,17 +10,11 @@
 #ifndef TLMK_MATMUL_H
 #define TLMK_MATMUL_H
 
-enum {
-    TLM_K_BLOCK = 512,
-    TLMK_MM_ROWS = 264,
-    TLMK_MM_COLS = 64,
-    TLMK_MM_GRAIN = 12,
-    TLMK_MM_SMALL = 4096
-};
+#include "items.h"
+#include "tlm_math.h"
 
-#define TLMK_MM_PARTS(n, most) (((size_t)(n) + (most)-1) / (most))
-#define TLMK_MATMUL_ITEMS(M, N, batch) \
-    ((size_t)(batch)*TLMK_MM_PARTS(M, TLMK_MM_ROWS) * TLMK_MM_PARTS(N, TLMK_MM_COLS))
+/* TLMK_MM_SMALL: products below it are not worth a tile */
+enum { TLM_K_BLOCK = 512, TLMK_MM_SMALL = 4096 };
 
 /* One tile: c[i * c_row + j], a[i * a_row + k * a_k], b[k * b_k + j * b_col]. */
 struct tlmk_mm_tile {
@@ -420,20 +414,11 @@ TLM_INLINE void tlmk_f32_matmul__cpu_packed(const int level, float *c, const flo
                                             const size_t *a_strides, const size_t *b_strides,
                                             size_t begin, size_t end)
 {
-    const size_t row_parts = TLMK_MM_PARTS(M, TLMK_MM_ROWS),
-                 col_parts = TLMK_MM_PARTS(N, TLMK_MM_COLS);
-
     for (size_t item = begin; item < end; item++) {
-        const size_t per =
-            (TLMK_MM_PARTS(M, row_parts) + TLMK_MM_GRAIN - 1) / TLMK_MM_GRAIN * TLMK_MM_GRAIN;
-        const size_t row = item % row_parts * per;
-        const size_t col = item / row_parts % col_parts * TLMK_MM_COLS;
-        size_t batch = item / row_parts / col_parts;
-        struct tlmk_mm_tile t = { .c = c + batch * M * N + row * N + col,
-                                  .a = a + row * (ta ? 1 : K),
-                                  .b = b + col * (tb ? K : 1),
-                                  .rows = M - row < per ? M - row : per,
-                                  .cols = N - col < TLMK_MM_COLS ? N - col : TLMK_MM_COLS,
+        const struct tlmk_matmul_item at = tlmk_matmul_at(item, M, N);
+        size_t a_batch, b_batch;
+        struct tlmk_mm_tile t = { .rows = at.rows,
+                                  .cols = at.cols,
                                   .k = K,
                                   .c_row = N,
                                   .a_row = ta ? 1 : K,
@@ -441,11 +426,11 @@ TLM_INLINE void tlmk_f32_matmul__cpu_packed(const int level, float *c, const flo
                                   .b_k = tb ? 1 : N,
                                   .b_col = tb ? K : 1 };
 
-        for (int i = batch_rank - 1; i >= 0; i--) {
-            t.a += batch % batch_dims[i] * a_strides[i];
-            t.b += batch % batch_dims[i] * b_strides[i];
-            batch /= batch_dims[i];
-        }
+        tlmk_matmul_batch(at.batch, batch_rank, batch_dims, a_strides, b_strides, &a_batch,
+                          &b_batch);
+        t.c = c + (at.batch * M + at.row) * N + at.col;
+        t.a = a + a_batch + at.row * t.a_row;
+        t.b = b + b_batch + at.col * t.b_col;
         if (K <= TLM_K_BLOCK && t.rows * t.cols * K <= TLMK_MM_SMALL)
             tlmk_mm_small(&t);
         else if (N == 1)

@@ -4,6 +4,8 @@
 #ifndef TLMK_NORM_H
 #define TLMK_NORM_H
 
+#include "reduce.h"
+
 TLM_INLINE void tlmk_f32_layer_norm__cpu_rows(const int level, float *y, float *mean, float *rstd,
                                               const float *x, const float *weight,
                                               const float *bias, size_t rows, size_t cols,

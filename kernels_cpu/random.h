@@ -3,6 +3,8 @@
 #ifndef TLMK_RANDOM_H
 #define TLMK_RANDOM_H
 
+#include "items.h"
+
 /* [0, 1), multiples of 2^-24 */
 TLM_INLINE void tlmk_f32_rand_uniform__cpu_loop(const int level, float *y, uint64_t key,
                                                 size_t begin, size_t end)

@@ -6,10 +6,10 @@
 #ifndef TLMK_REDUCE_H
 #define TLMK_REDUCE_H
 
-enum { TLMK_LANES = 64, TLM_REDUCE_CHUNK = 4096, TLMK_COLUMNS = 16 };
+#include "items.h"
+#include "tlm_math.h"
 
-#define TLMK_COLUMN_ITEMS(I) (((size_t)(I) + TLMK_COLUMNS - 1) / TLMK_COLUMNS)
-#define TLMK_REDUCE_ITEMS(O, R, I) ((size_t)(O)*TLMK_COLUMN_ITEMS(I))
+enum { TLMK_LANES = 64, TLM_REDUCE_CHUNK = 4096 };
 
 /* Lanes start at +0 and so never hold -0: halving may leave out lanes past `used`, which are +0. */
 TLM_INLINE float tlmk_halve(float *lanes, size_t used)
@@ -265,21 +265,6 @@ TLM_INLINE void tlmk_column_sums(float *y, const float *x, size_t R, size_t I, s
         y[c] = result[c];
 }
 
-/* Where item `item` lies: its results at y, its first column in [o, 0, i], how many columns. */
-struct tlmk_reduce_item {
-    size_t o, i, width;
-};
-
-TLM_INLINE struct tlmk_reduce_item tlmk_reduce_at(size_t item, size_t I)
-{
-    const size_t blocks = TLMK_COLUMN_ITEMS(I);
-    const size_t i = item % blocks * TLMK_COLUMNS;
-    const struct tlmk_reduce_item at = { item / blocks, i,
-                                         I - i < TLMK_COLUMNS ? I - i : TLMK_COLUMNS };
-
-    return at;
-}
-
 TLM_INLINE void tlmk_f32_reduce_sum__cpu_tree64(const int level, float *y, const float *x, size_t O,
                                                 size_t R, size_t I, size_t begin, size_t end)
 {
@@ -350,11 +335,11 @@ TLM_INLINE void tlmk_f32_reduce_mean__cpu_tree64(const int level, float *y, cons
         }                                                                                         \
     }
 
-TLMK_REDUCE_ANY_ORDER(tlmk_f32_reduce_max__cpu_tree64, float, -TLM_F32_INF, tlm_max)
-TLMK_REDUCE_ANY_ORDER(tlmk_f32_reduce_min__cpu_tree64, float, TLM_F32_INF, tlm_min)
+TLMK_REDUCE_ANY_ORDER(tlmk_f32_reduce_max__cpu_rows, float, -TLM_F32_INF, tlm_max)
+TLMK_REDUCE_ANY_ORDER(tlmk_f32_reduce_min__cpu_rows, float, TLM_F32_INF, tlm_min)
 TLMK_REDUCE_ANY_ORDER(tlmk_i32_reduce_sum__cpu_tree64, int32_t, 0, tlm_add_i32)
-TLMK_REDUCE_ANY_ORDER(tlmk_i32_reduce_max__cpu_tree64, int32_t, INT32_MIN, tlm_max_i32)
-TLMK_REDUCE_ANY_ORDER(tlmk_i32_reduce_min__cpu_tree64, int32_t, INT32_MAX, tlm_min_i32)
+TLMK_REDUCE_ANY_ORDER(tlmk_i32_reduce_max__cpu_rows, int32_t, INT32_MIN, tlm_max_i32)
+TLMK_REDUCE_ANY_ORDER(tlmk_i32_reduce_min__cpu_rows, int32_t, INT32_MAX, tlm_min_i32)
 #undef TLMK_REDUCE_ANY_ORDER
 
 /* dx = x == y ? g / ties : 0.  Where y is NaN nothing equals it and the gradient is 0. */

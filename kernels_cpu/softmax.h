@@ -5,6 +5,8 @@
 #ifndef TLMK_SOFTMAX_H
 #define TLMK_SOFTMAX_H
 
+#include "reduce.h"
+
 TLM_INLINE void tlmk_f32_softmax__cpu_rows(const int level, float *y, const float *x, size_t rows,
                                            size_t cols, size_t begin, size_t end)
 {

@@ -89,6 +89,7 @@
 #include "tlm_rt.h"
 #include "tlm_math.h"
 
+#include "items.h"
 #include "copy.h"
 #include "reduce.h"
 #include "matmul.h"

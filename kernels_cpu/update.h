@@ -5,6 +5,9 @@
 #ifndef TLMK_UPDATE_H
 #define TLMK_UPDATE_H
 
+#include "items.h"
+#include "tlm_math.h"
+
 /* g * gscale, then + weight_decay * p; both left out when absent, so that bits do not depend on
  * their code. */
 TLM_INLINE float tlmk_effective(float g, float p, int scaled, float scale, float weight_decay)

@@ -30,6 +30,7 @@ void tlmc_graph_stamp(struct tlmc_graph *graph, const struct tlmc_node *like)
     graph->phase = like->phase;
     graph->span = like->span;
     graph->scope = like->scope;
+    graph->rule = like->rule;
 }
 
 struct tlmc_rewrite tlmc_rewrite_begin(struct tlmc_form *form)

@@ -61,10 +61,12 @@ static void set_grad(struct tlmc_vjp *v, uint32_t value, uint32_t grad)
 
 static void add_grad(struct tlmc_vjp *v, uint32_t value, uint32_t contribution)
 {
-    const uint32_t so_far = v->grads[value];
+    const uint32_t so_far = v->grads[value], rule = v->graph->rule;
 
+    v->graph->rule = 0; /* the sum of contributions is nobody's rule */
     if (so_far != TLMC_NONE)
         contribution = tlmc_build2(v->graph, TLMC_OP_ADD, so_far, contribution);
+    v->graph->rule = rule;
     set_grad(v, value, contribution);
 }
 
@@ -146,6 +148,8 @@ void tlmc_vjp(struct tlmc_graph *graph, const uint32_t *outputs, const uint32_t 
             continue;
         tlmc_graph_stamp(graph, &v.node);
         graph->phase = TLMC_BACKWARD;
+        if (v.node.phase == TLMC_FORWARD)
+            graph->rule = graph->nodes[id].rule = id + 1;
         rules[v.node.op](&v);
     }
     for (i = 0; i < count; i++)

@@ -63,7 +63,17 @@ struct tlmc_capsule {
 enum { TLMC_ACCEPTS_TRANSPOSE_A = 1, TLMC_ACCEPTS_TRANSPOSE_B = 2 };
 enum { TLMC_FUSES_POINTWISE = 1 }; /* joins loops of pointwise nodes */
 
-struct tlmc_provider { tlmc_sym name; tlmc_sym licence; bool in_build; tlmc_sym reason; struct tlmc_span span; };
+/* Loops and launches that a provider emits for several nodes have evidence of their own. */
+struct tlmc_group_evidence { tlmc_sym kind; struct tlmc_contract contract; }; /* kind: "pointwise", "updates", "transpose" */
+
+struct tlmc_provider {
+    tlmc_sym name;
+    tlmc_sym licence;
+    bool in_build;
+    tlmc_sym reason; /* why it is not in this build, or how to get it; "" when nothing is to be said */
+    TLMC_VEC(struct tlmc_group_evidence) groups;
+    struct tlmc_span span;
+};
 
 enum tlmc_preference { TLMC_PREFER_AUTO, TLMC_PREFER, TLMC_PREFER_ONLY };
 
@@ -82,13 +92,17 @@ struct tlmc_profile {
     TLMC_VEC(tlmc_sym) modules;   /* registry modules, in catalog order */
     bool coalesced;               /* lowering: groups may form; singleton: one node a step */
     bool deterministic;           /* refuses implementation-defined reductions */
+    bool is_default;              /* of its device */
+    tlmc_sym summary;             /* one line for `tlmc profiles`, "" when not given */
     struct tlmc_span span;
 };
 
 struct tlmc_catalog {
     struct tlmc_arena *arena;
     struct tlmc_symtab *symbols;
-    TLMC_VEC(struct tlmc_capsule) capsules; /* module by module, file order */
+    TLMC_VEC(struct tlmc_capsule) capsules; /* module by module, file order; a user's modules first */
+    unsigned user_capsules;                 /* how many of them are a user's: candidates under every profile */
+    TLMC_VEC(tlmc_sym) modules;             /* names, in the same order */
     TLMC_VEC(struct tlmc_profile) profiles;
     TLMC_VEC(struct tlmc_provider) providers;
 };
@@ -98,6 +112,15 @@ struct tlmc_catalog *tlmc_catalog_new(struct tlmc_arena *arena, struct tlmc_symt
 /* Adds a user's module (file already read): false when anything was reported.  A user's capsules come before ours. */
 bool tlmc_catalog_add(struct tlmc_catalog *catalog, const char *module, uint32_t file, struct tlmc_diags *diags);
 const struct tlmc_profile *tlmc_catalog_profile(const struct tlmc_catalog *catalog, const char *name); /* NULL: unknown */
+/* The profile that --device and --profile (either may be NULL) mean; NULL when they are refused (reported to diags). */
+const struct tlmc_profile *tlmc_catalog_select(const struct tlmc_catalog *catalog, const char *device, const char *profile,
+                                               struct tlmc_diags *diags);
+const struct tlmc_provider *tlmc_catalog_provider(const struct tlmc_catalog *catalog, tlmc_sym name); /* NULL: unknown */
+/* Why the profile would not take the capsule for any node ("trust-not-admitted(trusted-external)"), NULL: it may. */
+const char *tlmc_capsule_refusal(const struct tlmc_catalog *catalog, const struct tlmc_profile *profile,
+                                 const struct tlmc_capsule *capsule, struct tlmc_arena *arena);
+/* The symbol for an element type: "tlmk_T_copy__cpu_strided" -> "tlmk_i32_copy__cpu_strided"; buf has 160 bytes. */
+const char *tlmc_capsule_symbol(const struct tlmc_capsule *capsule, enum tlmc_dtype dtype, char *buf);
 /* Built-in registry texts, for tests and `tlmc capsules`: name and text, ended by a NULL name. */
 struct tlmc_registry_text { const char *name, *text; };
 extern const struct tlmc_registry_text tlmc_registry_texts[];
@@ -107,7 +130,13 @@ bool tlmc_device_find(const char *name, enum tlmc_device *out);
 const char *tlmc_trust_name(enum tlmc_trust trust);
 const char *tlmc_vjp_mode_name(enum tlmc_vjp_mode mode);
 const char *tlmc_slot_name(enum tlmc_slot slot);
-const char *tlmc_evidence_name(enum tlmc_evidence evidence);
+const char *tlmc_evidence_name(enum tlmc_evidence evidence);        /* "tests" */
+const char *tlmc_evidence_disposition(enum tlmc_evidence evidence); /* "tested" */
+const char *tlmc_evidence_label(enum tlmc_evidence evidence);       /* "covered by test" */
+const char *tlmc_preference_name(enum tlmc_preference preference);
+const char *tlmc_abi_name(enum tlmc_abi abi);
+/* Does a VJP rule exist for the op?  Ops without one take capsules with `vjp none`. */
+bool tlmc_op_has_gradient(enum tlmc_op op);
 /* "verified", "checked", "external" or "custom". */
 const char *tlmc_assurance_name(const struct tlmc_assurance *assurance);
 /* "round=..,subnormal=..,contract=..,reduce=.." into buf (160 bytes); returns buf. */

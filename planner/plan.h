@@ -43,7 +43,8 @@ enum tlmc_step_kind {
 struct tlmc_step {
     enum tlmc_step_kind kind;
     enum tlmc_phase phase;
-    uint32_t *nodes; /* ascending; the first one names the step */
+    uint32_t *nodes; /* ascending; the first one names the step.  Leaves stand in no step.  A broadcast that only loops
+                        read stands in each of them: the loop reads the broadcast's operand, nothing is stored */
     uint32_t node_count;
     const char *note; /* "folded into matmul, transpose_b", "view, no code"; NULL: none */
     bool transpose_a, transpose_b; /* MATMUL calls: the operand is read through a folded permute */
@@ -53,18 +54,19 @@ struct tlmc_step {
 
 struct tlmc_plan_form {
     const struct tlmc_form *form;
-    const struct tlmc_capsule **choice; /* a node: its capsule; NULL for leaves, views and when nothing was admissible */
-    struct tlmc_refusal **refusals;     /* a node: array ended by a NULL capsule (those tried before the choice, or all) */
+    const struct tlmc_capsule **choice; /* a node: its capsule; NULL for leaves and when nothing was admissible */
+    struct tlmc_refusal **refusals;     /* a node: every other capsule of its op, array ended by a NULL capsule */
     struct tlmc_step *steps;
     uint32_t step_count;
     struct tlmc_placement *values;      /* a value each */
+    size_t scalars_offset;              /* of the step scalars' block in the arena, when the form has SCALAR leaves */
     size_t arena_bytes;                 /* planned peak, a multiple of TLMC_ALIGN */
     size_t lower_bound;                 /* the largest sum of live bytes at any step */
 };
 
-struct tlmc_failure { /* one reason the gate did not accept */
-    const struct tlmc_plan_form *form;
-    uint32_t node;
+struct tlmc_failure { /* one reason the gate did not accept; of several equal ones the first */
+    const struct tlmc_plan_form *form;  /* NULL: of the whole plan */
+    uint32_t node;                      /* TLMC_NONE: of no node */
     const struct tlmc_capsule *capsule; /* NULL: no admissible capsule */
     const char *text;
 };
@@ -77,6 +79,7 @@ struct tlmc_plan {
     uint32_t form_count;
     struct tlmc_failure *failures;
     uint32_t failure_count;
+    bool deterministic;
     size_t weights_bytes, state_bytes, activations_bytes;
     size_t *param_offsets; /* of each module param in its block, a multiple of TLMC_ALIGN */
 };

@@ -1,0 +1,59 @@
+/* Workspace sizes (workspace.def): pure functions of a node's shapes. */
+#include "plan_internal.h"
+#include "registry.h"
+
+#include <string.h>
+
+static size_t workspace_result(const struct tlmc_graph *graph, const struct tlmc_node *node)
+{
+    return node->result_count ? tlmc_type_bytes(tlmc_value_type(graph, node->first_result)) : 0;
+}
+
+static size_t workspace_operands(const struct tlmc_graph *graph, const struct tlmc_node *node)
+{
+    size_t bytes = 0;
+    uint32_t i;
+
+    for (i = 0; i < node->input_count; i++)
+        if (node->inputs[i] != TLMC_NONE)
+            bytes += tlmc_type_bytes(tlmc_value_type(graph, node->inputs[i]));
+    return bytes;
+}
+
+static size_t workspace_row(const struct tlmc_graph *graph, const struct tlmc_node *node)
+{
+    struct tlmc_type rows;
+
+    if (!node->input_count || node->inputs[0] == TLMC_NONE)
+        return 0;
+    rows = *tlmc_value_type(graph, node->inputs[0]);
+    if (rows.rank)
+        rows.rank--;
+    return (size_t)tlmc_type_count(&rows) * sizeof(float);
+}
+
+static const struct {
+    const char *name;
+    size_t (*bytes)(const struct tlmc_graph *graph, const struct tlmc_node *node);
+} rules[] = {
+#define WORKSPACE(name, bytes) { #name, workspace_##name },
+#include "workspace.def"
+};
+
+int tlmc_workspace_find(const char *rule)
+{
+    size_t i;
+
+    for (i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (strcmp(rules[i].name, rule) == 0)
+            return (int)i;
+    return -1;
+}
+
+size_t tlmc_workspace_bytes(const struct tlmc_capsule *capsule, const struct tlmc_graph *graph,
+                            uint32_t node)
+{
+    const int rule = capsule && capsule->workspace ? tlmc_workspace_find(capsule->workspace) : -1;
+
+    return rule < 0 ? 0 : rules[rule].bytes(graph, &graph->nodes[node]);
+}

@@ -138,8 +138,9 @@ static bool check_operands(struct tlmc_shape_query *q)
     if (q->in_count < (uint32_t)info->min_inputs ||
         (info->max_inputs >= 0 && q->in_count > (uint32_t)info->max_inputs)) {
         if (info->max_inputs < 0)
-            return tlmc_shape_fail(q, TLMC_E_ARGUMENT, "op '%s' takes at least %d operands, not %u",
-                                   info->name, info->min_inputs, q->in_count);
+            return tlmc_shape_fail(q, TLMC_E_ARGUMENT,
+                                   "op '%s' takes at least %d operand%s, not %u", info->name,
+                                   info->min_inputs, info->min_inputs == 1 ? "" : "s", q->in_count);
         if (info->min_inputs != info->max_inputs)
             return tlmc_shape_fail(q, TLMC_E_ARGUMENT, "op '%s' takes %d to %d operands, not %u",
                                    info->name, info->min_inputs, info->max_inputs, q->in_count);

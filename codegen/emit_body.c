@@ -19,6 +19,7 @@ void tlmc_call_end(struct tlmc_call *call)
 {
     tlmc_strbuf_free(&call->fields);
     tlmc_strbuf_free(&call->sizes);
+    tlmc_strbuf_free(&call->lists);
     tlmc_strbuf_free(&call->inits);
 }
 
@@ -48,15 +49,16 @@ void tlmc_call_output(struct tlmc_call *call, const char *name, uint32_t result)
 
 void tlmc_call_size(struct tlmc_call *call, const char *name, int64_t value)
 {
-    tlmc_strbuf_printf(&call->sizes, "    const size_t %s = %lld;\n", name, (long long)value);
+    tlmc_strbuf_printf(&call->sizes, "%s%s = %lld", call->sizes.length ? ", " : "", name,
+                       (long long)value);
 }
 
 void tlmc_call_sizes(struct tlmc_call *call, const char *name, int count, const int64_t *values)
 {
-    tlmc_strbuf_printf(&call->sizes, "    const size_t %s[%d] = { ", name, count > 0 ? count : 1);
+    tlmc_strbuf_printf(&call->lists, "    const size_t %s[%d] = { ", name, count > 0 ? count : 1);
     for (int i = 0; i < count; i++)
-        tlmc_strbuf_printf(&call->sizes, "%s%lld", i ? ", " : "", (long long)values[i]);
-    tlmc_strbuf_add(&call->sizes, count > 0 ? " };\n" : "0 };\n");
+        tlmc_strbuf_printf(&call->lists, "%s%lld", i ? ", " : "", (long long)values[i]);
+    tlmc_strbuf_add(&call->lists, count > 0 ? " };\n" : "0 };\n");
 }
 
 const char *tlmc_call_symbol(struct tlmc_call *call)
@@ -109,7 +111,10 @@ void tlmc_call_run(struct tlmc_call *call, const char *base, const char *comment
                    const char *items, double work)
 {
     struct tlmc_emit *e = call->e;
-    const char *body = tlmc_emit_printf(e, "%s%s", tlmc_strbuf_text(&call->sizes), text);
+    const bool sized = call->sizes.length > 0;
+    const char *body = tlmc_emit_printf(e, "%s%s%s%s%s", sized ? "    const size_t " : "",
+                                        tlmc_strbuf_text(&call->sizes), sized ? ";\n" : "",
+                                        tlmc_strbuf_text(&call->lists), text);
     const char *wanted = *call->shape ? tlmc_emit_printf(e, "%s_%s", base, call->shape) : base;
     const char *name = tlmc_emit_body(e, wanted, comment, tlmc_strbuf_text(&call->fields), body);
 
@@ -118,5 +123,6 @@ void tlmc_call_run(struct tlmc_call *call, const char *base, const char *comment
                tlmc_strbuf_text(&call->inits));
     tlmc_strbuf_clear(&call->fields);
     tlmc_strbuf_clear(&call->sizes);
+    tlmc_strbuf_clear(&call->lists);
     tlmc_strbuf_clear(&call->inits);
 }

@@ -117,7 +117,8 @@ struct tlmc_call {
     const struct tlmc_node *node;
     const struct tlmc_capsule *capsule;
     struct tlmc_strbuf fields; /* members of the args struct */
-    struct tlmc_strbuf sizes;  /* declarations at the head of the body */
+    struct tlmc_strbuf sizes;  /* "M = 1, N = 8": constants at the head of the body */
+    struct tlmc_strbuf lists;  /* "const size_t dims[2] = { 2, 8 };" there */
     struct tlmc_strbuf inits;  /* ".y = h, .x = x" */
     const char *shape;         /* for the body's name: "25x8" */
 };

@@ -96,30 +96,42 @@ static void put_ios(struct tlmc_emit *e, struct tlmc_writer *w, const struct tlm
     tlmc_write(w, "};\n\n");
 }
 
-static void put_form(struct tlmc_emit *e, struct tlmc_writer *w, const struct tlmc_emit_form *form)
+/* What a form's row needs, in front of it. */
+static void put_form_parts(struct tlmc_emit *e, struct tlmc_writer *w,
+                           const struct tlmc_emit_form *form)
 {
-    const char *run;
-
     for (int kind = 0; kind < TLMC_IO_KINDS; kind++)
         put_ios(e, w, form, (enum tlmc_io_kind)kind);
-    run = put_adapter(e, w, form->run);
+    put_adapter(e, w, form->run);
     tlmc_write(w,
                "static const char %{label}_memory[] =\n"
                "    %{memory};\n\n",
                "label", form->label, "memory", quoted(e, tlmc_emit_memory_text(e, form)));
-    tlmc_write(w,
-               "#define FORM_%{LABEL} \\\n"
-               "    { %{entry}, %{in}, %{in_count}, %{out}, %{out_count}, %{loss}, %{loss_count}, "
-               "%{metric}, "
-               "%{metric_count}, %{run}, %{label}_memory, %{arena}, %{bound} }\n\n",
-               "LABEL", tlmc_names_upper(e->arena, form->label), "entry",
-               quoted(e, form->form->entry), "in", io_list(e, form, TLMC_IO_INPUT), "in_count",
-               count(e, form->form->inputs.count), "out", io_list(e, form, TLMC_IO_OUTPUT),
-               "out_count", count(e, form->form->outputs.count), "loss",
-               io_list(e, form, TLMC_IO_LOSS), "loss_count", count(e, form->form->losses.count),
-               "metric", io_list(e, form, TLMC_IO_METRIC), "metric_count",
-               count(e, form->form->metrics.count), "run", run, "label", form->label, "arena",
-               count(e, form->plan->arena_bytes), "bound", count(e, form->plan->lower_bound));
+}
+
+/* The initialiser of its tlm_form. */
+static void put_form_row(struct tlmc_emit *e, struct tlmc_writer *w,
+                         const struct tlmc_emit_form *form)
+{
+    tlmc_write(
+        w,
+        "{ %{entry}, %{in}, %{in_count}, %{out}, %{out_count}, %{loss}, %{loss_count}, %{metric}, "
+        "%{metric_count}, %{run}, %{label}_memory, %{arena}, %{bound} }",
+        "entry", quoted(e, form->form->entry), "in", io_list(e, form, TLMC_IO_INPUT), "in_count",
+        count(e, form->form->inputs.count), "out", io_list(e, form, TLMC_IO_OUTPUT), "out_count",
+        count(e, form->form->outputs.count), "loss", io_list(e, form, TLMC_IO_LOSS), "loss_count",
+        count(e, form->form->losses.count), "metric", io_list(e, form, TLMC_IO_METRIC),
+        "metric_count", count(e, form->form->metrics.count), "run", adapter(e, form->run), "label",
+        form->label, "arena", count(e, form->plan->arena_bytes), "bound",
+        count(e, form->plan->lower_bound));
+}
+
+static void put_form(struct tlmc_emit *e, struct tlmc_writer *w, const char *name,
+                     const struct tlmc_emit_form *form)
+{
+    tlmc_write(w, "static const tlm_form %{name} = ", "name", name);
+    put_form_row(e, w, form);
+    tlmc_write(w, ";\n\n");
 }
 
 /* ---- training: data, groups, schedule, probes */
@@ -296,19 +308,16 @@ static void put_train(struct tlmc_emit *e, struct tlmc_writer *w, const struct t
     if (tlmc_emit_has_phase(form, TLMC_ACCUMULATE_PHASE))
         accumulate = put_adapter(e, w, tlmc_emit_printf(e, "%s_accumulate", prefix));
     put_adapter(e, w, tlmc_emit_printf(e, "%s_step", prefix));
-    tlmc_write(w,
-               "static float *call_scalars(void *model)\n"
-               "{\n"
-               "    return %{model}_scalars(of(model));\n"
-               "}\n\n"
-               "static const tlm_form train_form = FORM_%{LABEL};\n",
-               "LABEL", tlmc_names_upper(e->arena, form->label));
+    tlmc_write(w, "static float *call_scalars(void *model)\n"
+                  "{\n"
+                  "    return %{model}_scalars(of(model));\n"
+                  "}\n\n");
+    put_form(e, w, "train_form", form);
     if (eval)
-        tlmc_write(w, "static const tlm_form eval_form = FORM_%{LABEL};\n", "LABEL",
-                   tlmc_names_upper(e->arena, eval->label));
+        put_form(e, w, "eval_form", eval);
     tlmc_write(
         w,
-        "\nstatic const tlm_train train = {\n"
+        "static const tlm_train train = {\n"
         "    .data = %{data}, .data_count = %{data_count},\n"
         "    .split = %{split}, .split_fraction = %{fraction}, .split_count = %{split_count},\n"
         "    .validation = %{validation}, .validation_count = %{validation_count},\n"
@@ -355,9 +364,10 @@ static uint32_t put_infer(struct tlmc_emit *e, struct tlmc_writer *w)
     for (uint32_t f = 0; f < e->form_count; f++) {
         if (e->forms[f].form->mode != TLMC_INFER)
             continue;
-        tlmc_write(w, "%{open}    FORM_%{LABEL},\n", "open",
-                   n == 0 ? "static const tlm_form infer_forms[] = {\n" : "", "LABEL",
-                   tlmc_names_upper(e->arena, e->forms[f].label));
+        tlmc_write(w, "%{open}    ", "open",
+                   n == 0 ? "static const tlm_form infer_forms[] = {\n" : "");
+        put_form_row(e, w, &e->forms[f]);
+        tlmc_write(w, ",\n");
         n++;
     }
     if (n > 0)
@@ -365,26 +375,40 @@ static uint32_t put_infer(struct tlmc_emit *e, struct tlmc_writer *w)
     return n;
 }
 
+/* The row of an inference form in infer_forms, or a form of its own. */
+static const char *generate_form(struct tlmc_emit *e, struct tlmc_writer *w,
+                                 const struct tlmc_emit_form *form)
+{
+    uint32_t row = 0;
+
+    if (form->form->mode != TLMC_INFER) {
+        put_form(e, w, "generate_form", form);
+        return "&generate_form";
+    }
+    for (uint32_t f = 0; &e->forms[f] != form; f++)
+        row += e->forms[f].form->mode == TLMC_INFER;
+    return tlmc_emit_printf(e, "&infer_forms[%u]", row);
+}
+
 static bool put_generate(struct tlmc_emit *e, struct tlmc_writer *w)
 {
     const struct tlmc_generate *g = &e->module->generate;
     struct tlmc_emit_form *form =
         g->present ? tlmc_emit_find_form(e, &e->module->forms.items[g->form]) : NULL;
+    const char *pointer;
 
     if (!form)
         return false;
-    tlmc_write(
-        w,
-        "static const tlm_form generate_form = FORM_%{LABEL};\n"
-        "static const tlm_generate generate = {\n"
-        "    .form = &generate_form, .feed = %{feed}, .sample = %{sample}, .bytes = %{bytes},\n"
-        "    .vocabulary = %{vocabulary}, .tokens = %{tokens}, .top_k = %{top_k}, .temperature = "
-        "%{temperature},\n"
-        "};\n\n",
-        "LABEL", tlmc_names_upper(e->arena, form->label), "feed", count(e, g->feed), "sample",
-        count(e, g->sample), "bytes", g->bytes ? "1" : "0", "vocabulary", quoted(e, g->vocabulary),
-        "tokens", i64(e, g->tokens), "top_k", i64(e, g->top_k), "temperature",
-        f64(e, g->temperature));
+    pointer = generate_form(e, w, form);
+    tlmc_write(w,
+               "static const tlm_generate generate = {\n"
+               "    .form = %{form}, .feed = %{feed}, .sample = %{sample}, .bytes = %{bytes},\n"
+               "    .vocabulary = %{vocabulary}, .tokens = %{tokens}, .top_k = %{top_k}, "
+               ".temperature = %{temperature},\n"
+               "};\n\n",
+               "form", pointer, "feed", count(e, g->feed), "sample", count(e, g->sample), "bytes",
+               g->bytes ? "1" : "0", "vocabulary", quoted(e, g->vocabulary), "tokens",
+               i64(e, g->tokens), "top_k", i64(e, g->top_k), "temperature", f64(e, g->temperature));
     return true;
 }
 
@@ -543,7 +567,7 @@ void tlmc_emit_main(struct tlmc_emit *e, struct tlmc_strbuf *out)
                    "#include \"tlm_program.h\"\n\n");
     put_handle(e, &w);
     for (uint32_t f = 0; f < e->form_count; f++)
-        put_form(e, &w, &e->forms[f]);
+        put_form_parts(e, &w, &e->forms[f]);
     if (train)
         put_train(e, &w, train);
     tlmc_write(&w,

@@ -54,6 +54,15 @@ static void step_values(struct tlmc_emit *e, const struct tlmc_emit_form *form,
 {
     struct tlmc_strbuf reads = { 0 }, writes = { 0 };
 
+    if (step->kind == TLMC_STEP_UPDATES) { /* the leaves that are written */
+        for (uint32_t n = 0; n < step->node_count && n < 8; n++)
+            append(&writes, ", ",
+                   tlmc_emit_value_text(e, form, form->graph->nodes[step->nodes[n]].inputs[0]));
+        tlmc_strbuf_printf(out, "\n%s%s", tlmc_strbuf_text(&writes),
+                           step->node_count > 8 ? ", ..." : "");
+        tlmc_strbuf_free(&writes);
+        return;
+    }
     for (uint32_t n = 0; n < step->node_count && step->node_count <= 8; n++) {
         const struct tlmc_node *node = &form->graph->nodes[step->nodes[n]];
 
@@ -83,15 +92,18 @@ static void step_comment(struct tlmc_emit *e, const struct tlmc_emit_form *form,
     for (uint32_t n = 0; n < step->node_count; n++) {
         const struct tlmc_capsule *capsule = form->plan->choice[step->nodes[n]];
 
-        if (n < 8)
+        if (n < (step->kind == TLMC_STEP_UPDATES ? 1 : 8))
             append(&ops, ", ", tlmc_op_info(form->graph->nodes[step->nodes[n]].op)->name);
         if (capsule)
             append(&capsules, "; ",
                    tlmc_emit_printf(e, "%s (%s)", capsule->name, tlmc_trust_name(capsule->trust)));
     }
-    tlmc_strbuf_printf(&text, "%s  %s%s  %s%s%s", node_range(e, step), tlmc_strbuf_text(&ops),
-                       step->node_count > 8 ? ", ..." : "", tlmc_emit_place(e, first->span),
-                       first->scope && *first->scope ? " in " : "",
+    if (step->kind == TLMC_STEP_UPDATES && step->node_count > 1)
+        tlmc_strbuf_printf(&ops, " of %u tensors", step->node_count);
+    else if (step->node_count > 8)
+        tlmc_strbuf_add(&ops, ", ...");
+    tlmc_strbuf_printf(&text, "%s  %s  %s%s%s", node_range(e, step), tlmc_strbuf_text(&ops),
+                       tlmc_emit_place(e, first->span), first->scope && *first->scope ? " in " : "",
                        first->scope ? first->scope : "");
     if (capsules.length)
         tlmc_strbuf_printf(&text, "  %s", tlmc_strbuf_text(&capsules));

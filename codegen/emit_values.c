@@ -29,6 +29,24 @@ static const char *gradient_prefix(const struct tlmc_value *value)
     return value->is_gradient ? "d_" : "";
 }
 
+/* "step_size", with the optimizer group when there are several. */
+static const char *scalar_name(struct tlmc_emit *e, uint32_t slot)
+{
+    static const char *const names[] = {
+        [TLMC_SCALAR_LR] = "lr",
+        [TLMC_SCALAR_UNDAMPED] = "undamped",
+        [TLMC_SCALAR_STEP_SIZE] = "step_size",
+        [TLMC_SCALAR_SQRT_BC2] = "sqrt_bc2",
+        [TLMC_SCALAR_DECAY] = "decay",
+        [TLMC_SCALAR_CLR] = "clr",
+    };
+    const struct tlmc_scalar *scalar = &e->module->scalars.items[slot];
+
+    if (e->module->train.group_count < 2)
+        return names[scalar->kind];
+    return tlmc_emit_printf(e, "%s_group%u", names[scalar->kind], scalar->group);
+}
+
 /* What a value would like to be called, before it is made valid and unique: the user's name, the
    key of a parameter, or the instance and the op that made it. */
 static const char *wanted_name(struct tlmc_emit *e, const struct tlmc_emit_form *form, uint32_t id)
@@ -41,6 +59,8 @@ static const char *wanted_name(struct tlmc_emit *e, const struct tlmc_emit_form 
         return e->module->params.items[tlmc_node_int(node, TLMC_A_SLOT)].key;
     if (node->op == TLMC_OP_INPUT)
         return form->form->inputs.items[tlmc_node_int(node, TLMC_A_SLOT)].name;
+    if (node->op == TLMC_OP_SCALAR)
+        return scalar_name(e, (uint32_t)tlmc_node_int(node, TLMC_A_SLOT));
     if (value->name)
         return tlmc_emit_printf(e, "%s%s", gradient_prefix(value), value->name);
     return tlmc_emit_printf(e, "%s%s%s%s", node->phase == TLMC_BACKWARD ? "d_" : "", scope,

@@ -22,21 +22,35 @@ void tlmc_writer_set(struct tlmc_writer *writer, const char *name, const char *t
     writer->holes[writer->hole_count++].text = text;
 }
 
-/* Where a line may be broken: behind the last ", " before the limit that stands outside strings. 0:
- * nowhere. */
-static size_t break_place(const char *line, size_t length, size_t limit)
+/* Where a line may be broken: behind a ", " before the limit, outside strings and comments; of
+   several the last of those inside the fewest brackets.  *depth: brackets open at the beginning,
+   then at the break.  0: nowhere. */
+static size_t break_place(const char *line, size_t length, size_t limit, int *depth)
 {
     size_t place = 0;
     bool quoted = false;
+    int open = *depth, best = 1000;
 
     for (size_t i = 0; i + 1 < length && i < limit; i++) {
         if (line[i] == '\\' && quoted)
             i++;
         else if (line[i] == '"')
             quoted = !quoted;
-        else if (!quoted && line[i] == ',' && line[i + 1] == ' ')
+        else if (quoted)
+            continue;
+        else if (line[i] == '/' && line[i + 1] == '*')
+            break;
+        else if (strchr("([{", line[i]))
+            open++;
+        else if (strchr(")]}", line[i]))
+            open--;
+        else if (line[i] == ',' && line[i + 1] == ' ' && open <= best) {
+            best = open;
             place = i + 1;
+        }
     }
+    if (place > 0)
+        *depth = best;
     return place;
 }
 
@@ -49,6 +63,7 @@ static void blanks(struct tlmc_strbuf *out, size_t count)
 static void put_line(struct tlmc_writer *writer, const char *line, size_t length)
 {
     size_t own = 0, column;
+    int depth = 0;
 
     while (own < length && line[own] == ' ')
         own++;
@@ -61,7 +76,7 @@ static void put_line(struct tlmc_writer *writer, const char *line, size_t length
         size_t cut = length;
 
         if (length > room && line[0] != '/' && line[0] != '#')
-            cut = break_place(line, length, room);
+            cut = break_place(line, length, room, &depth);
         if (cut == 0)
             cut = length;
         blanks(writer->out, margin);
@@ -178,7 +193,11 @@ static void comment_line(struct tlmc_writer *writer, const char *line, size_t le
         }
         blanks(writer->out, 4 * (size_t)writer->indent);
         tlmc_strbuf_add(writer->out, first ? opening : "   ");
-        for (size_t i = 0; i < cut; i++) {
+        size_t kept = cut;
+
+        while (kept > 0 && line[kept - 1] == ' ')
+            kept--;
+        for (size_t i = 0; i < kept; i++) {
             tlmc_strbuf_char(writer->out, line[i]);
             if ((line[i] == '*' && line[i + 1] == '/') || (line[i] == '/' && line[i + 1] == '*'))
                 tlmc_strbuf_char(writer->out, ' ');

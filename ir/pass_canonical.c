@@ -251,10 +251,13 @@ static void run(struct tlmc_form *form)
         tlmc_graph_stamp(c.graph, node);
         if (node->input_count && node->result_count == 1)
             value = simplify(&c, node);
-        if (value != TLMC_NONE && may_stand_for(&c, node, value))
+        if (value != TLMC_NONE && may_stand_for(&c, node, value)) {
             tlmc_rewrite_set(&c.rewrite, node->first_result, value);
-        else
-            note_writes(&c, &c.graph->nodes[tlmc_rewrite_copy(&c.rewrite, id)]);
+        } else {
+            const uint32_t copy = tlmc_rewrite_copy(&c.rewrite, id); /* may move the nodes */
+
+            note_writes(&c, &c.graph->nodes[copy]);
+        }
     }
     tlmc_rewrite_end(&c.rewrite);
 }

@@ -134,7 +134,8 @@ static uint32_t transposed_product(struct canonical *c, const struct tlmc_node *
 {
     const uint32_t x = c->rewrite.map[node->inputs[0]];
     const struct tlmc_node product = *tlmc_value_node(c->graph, x);
-    uint32_t a, b;
+    const uint32_t rule = c->graph->rule;
+    uint32_t a, b, y;
 
     if (product.op != TLMC_OP_MATMUL ||
         tlmc_value_node(&c->rewrite.old, node->inputs[0])->op != TLMC_OP_MATMUL ||
@@ -145,7 +146,10 @@ static uint32_t transposed_product(struct canonical *c, const struct tlmc_node *
         return TLMC_NONE;
     b = simple_transpose(c, product.inputs[1]);
     a = simple_transpose(c, product.inputs[0]);
-    return tlmc_build2(c->graph, TLMC_OP_MATMUL, b, a);
+    c->graph->rule = product.rule; /* it stays the product's rule that made it */
+    y = tlmc_build2(c->graph, TLMC_OP_MATMUL, b, a);
+    c->graph->rule = rule;
+    return y;
 }
 
 /* A value equal to the node's result, or TLMC_NONE: nothing shorter is known. */

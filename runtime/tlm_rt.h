@@ -1,13 +1,16 @@
-/* What generated model code uses besides tlm.h: SIMD levels, the parallel loop, the random counters, the run-time
-   checks.  Header-only, no libc beyond string.h and math.h; nothing allocates, prints or exits.
+/* What generated model code uses besides tlm.h: SIMD levels, the parallel loop, the random
+   counters, the run-time checks.  Header-only, no libc beyond string.h and math.h; nothing
+   allocates, prints or exits.
 
    A step of generated code is one function, written once and compiled for every level:
 
-       TLM_STEP(mlp_s3, const mlp *m)              // declares the body; `level` is a compile-time constant in it
+       TLM_STEP(mlp_s3, const mlp *m)              // declares the body; `level` is a compile-time
+   constant in it
        {
            tlmk_f32_softmax__cpu_rows(level, p, logits, MLP_BATCH, MLP_CLASSES, begin, end);
        }
-       TLM_LEVELS(mlp_s3, mlp)                     // makes mlp_s3__base, __avx2, __avx512 and the table mlp_s3
+       TLM_LEVELS(mlp_s3, mlp)                     // makes mlp_s3__base, __avx2, __avx512 and the
+   table mlp_s3
 
        TLM_RUN(m, mlp_s3, items, grain);           // over [0, items), on the level chosen at create
 
@@ -21,7 +24,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Levels.  BASE is what the compiler was asked for; on x86-64 two more are compiled with target attributes. */
+/* Levels.  BASE is what the compiler was asked for; on x86-64 two more are compiled with target
+ * attributes. */
 #if defined(__x86_64__) && !defined(TLM_ONLY_BASE)
 #define TLM_HAS_X86_LEVELS 1
 #define TLM_TARGET_AVX2 __attribute__((target("avx2,fma")))
@@ -32,46 +36,47 @@
 
 /* State that every model struct begins with. */
 typedef struct tlm_rt {
-    uint32_t level;           /* tlm_cpu, never AUTO */
+    uint32_t level; /* tlm_cpu, never AUTO */
     uint32_t threads;
     tlm_parallel_fn *parallel;
     void *parallel_user;
     tlm_log_fn *log;
     void *log_user;
-    uint64_t seed, step;      /* random draws: key = f(seed, run, site) */
-    uint64_t run;             /* counts runs of forms with draws: each draws anew */
+    uint64_t seed, step; /* random draws: key = f(seed, run, site) */
+    uint64_t run;        /* counts runs of forms with draws: each draws anew */
     char error[TLM_ERROR_BYTES];
 } tlm_rt;
 
-#define TLM_STEP(name, model_type)                                                                 \
+#define TLM_STEP(name, model_type) \
     TLM_INLINE void name##_body(const int level, model_type *m, size_t begin, size_t end)
 
 #if TLM_HAS_X86_LEVELS
-#define TLM_LEVELS(name, model_type)                                                               \
-    static void name##__base(void *m, size_t b, size_t e)                                          \
-    {                                                                                              \
-        name##_body(TLM_CPU_BASE, (model_type *)m, b, e);                                          \
-    }                                                                                              \
-    TLM_TARGET_AVX2 static void name##__avx2(void *m, size_t b, size_t e)                          \
-    {                                                                                              \
-        name##_body(TLM_CPU_AVX2, (model_type *)m, b, e);                                          \
-    }                                                                                              \
-    TLM_TARGET_AVX512 static void name##__avx512(void *m, size_t b, size_t e)                      \
-    {                                                                                              \
-        name##_body(TLM_CPU_AVX512, (model_type *)m, b, e);                                        \
-    }                                                                                              \
+#define TLM_LEVELS(name, model_type)                                          \
+    static void name##__base(void *m, size_t b, size_t e)                     \
+    {                                                                         \
+        name##_body(TLM_CPU_BASE, (model_type *)m, b, e);                     \
+    }                                                                         \
+    TLM_TARGET_AVX2 static void name##__avx2(void *m, size_t b, size_t e)     \
+    {                                                                         \
+        name##_body(TLM_CPU_AVX2, (model_type *)m, b, e);                     \
+    }                                                                         \
+    TLM_TARGET_AVX512 static void name##__avx512(void *m, size_t b, size_t e) \
+    {                                                                         \
+        name##_body(TLM_CPU_AVX512, (model_type *)m, b, e);                   \
+    }                                                                         \
     static tlm_range_fn *const name[3] = { name##__base, name##__avx2, name##__avx512 };
 #else
-#define TLM_LEVELS(name, model_type)                                                               \
-    static void name##__base(void *m, size_t b, size_t e)                                          \
-    {                                                                                              \
-        name##_body(TLM_CPU_BASE, (model_type *)m, b, e);                                          \
-    }                                                                                              \
+#define TLM_LEVELS(name, model_type)                      \
+    static void name##__base(void *m, size_t b, size_t e) \
+    {                                                     \
+        name##_body(TLM_CPU_BASE, (model_type *)m, b, e); \
+    }                                                     \
     static tlm_range_fn *const name[3] = { name##__base, name##__base, name##__base };
 #endif
 
 /* Results never depend on how ranges are cut: each item writes its own outputs. */
-static inline void tlm_parallel_for(const tlm_rt *rt, size_t count, size_t grain, tlm_range_fn *fn, void *context)
+static inline void tlm_parallel_for(const tlm_rt *rt, size_t count, size_t grain, tlm_range_fn *fn,
+                                    void *context)
 {
     if (count == 0)
         return;
@@ -95,7 +100,8 @@ static inline void tlm_parallel_for(const tlm_rt *rt, size_t count, size_t grain
     fn(context, 0, count);
 }
 
-#define TLM_RUN(m, name, items, grain) tlm_parallel_for(&(m)->rt, (items), (grain), name[(m)->rt.level - 1], (m))
+#define TLM_RUN(m, name, items, grain) \
+    tlm_parallel_for(&(m)->rt, (items), (grain), name[(m)->rt.level - 1], (m))
 
 /* ---- random counters (docs/numerics.md, Random) */
 TLM_INLINE uint64_t tlm_splitmix64(uint64_t z)

@@ -1,5 +1,6 @@
-/* Acceptance: the only constructor of an accepted plan.  Repeats the whole admissibility of every choice, whoever made
-   the plan, and refuses a plan with failures, a node without a capsule, or a capsule without code in this build. */
+/* Acceptance: the only constructor of an accepted plan.  Repeats the whole admissibility of every
+   choice, whoever made the plan, and refuses a plan with failures, a node without a capsule, or a
+   capsule without code in this build. */
 #include "plan_internal.h"
 
 #include <string.h>
@@ -13,18 +14,20 @@ const struct tlmc_plan *tlmc_accepted(const tlmc_accepted_plan *plan)
     return plan->plan;
 }
 
-static void note_failure(struct tlmc_diags *diags, struct tlmc_diag *diag, const struct tlmc_failure *f)
+static void note_failure(struct tlmc_diags *diags, struct tlmc_diag *diag,
+                         const struct tlmc_failure *f)
 {
     const struct tlmc_graph *graph = f->form ? f->form->form->graph : NULL;
     const struct tlmc_span span = graph ? graph->nodes[f->node].span : (struct tlmc_span){ 0 };
     const char *op = graph ? tlmc_op_info(graph->nodes[f->node].op)->name : "";
 
-    tlmc_note(diags, diag, span, "%s%s%s%s%s", op, *op ? ": " : "", f->capsule ? f->capsule->name : "",
-              f->capsule ? ": " : "", f->text);
+    tlmc_note(diags, diag, span, "%s%s%s%s%s", op, *op ? ": " : "",
+              f->capsule ? f->capsule->name : "", f->capsule ? ": " : "", f->text);
 }
 
 /* Failures of one kind under one diagnostic, each as a note. */
-static bool report_kind(const struct tlmc_plan *plan, struct tlmc_diags *diags, enum tlmc_diag_code code)
+static bool report_kind(const struct tlmc_plan *plan, struct tlmc_diags *diags,
+                        enum tlmc_diag_code code)
 {
     struct tlmc_diag *diag = NULL;
     uint32_t i;
@@ -32,31 +35,35 @@ static bool report_kind(const struct tlmc_plan *plan, struct tlmc_diags *diags, 
     for (i = 0; i < plan->failure_count; i++) {
         const struct tlmc_failure *f = &plan->failures[i];
         const bool unbuilt = !f->form || strcmp(f->text, "planned") == 0;
-        const enum tlmc_diag_code kind = unbuilt       ? TLMC_E_NOT_EMITTABLE
+        const enum tlmc_diag_code kind = unbuilt      ? TLMC_E_NOT_EMITTABLE
                                          : f->capsule ? TLMC_E_GATE
                                                       : TLMC_E_NO_CAPSULE;
 
         if (kind != code)
             continue;
         if (!diag && code == TLMC_E_NOT_EMITTABLE)
-            diag = tlmc_report(diags, code, (struct tlmc_span){ 0 },
-                               "plan of '%s' not accepted: profile '%s' needs code that this build does not have",
-                               plan->module->name, plan->profile->name);
+            diag = tlmc_report(
+                diags, code, (struct tlmc_span){ 0 },
+                "plan of '%s' not accepted: profile '%s' needs code that this build does not have",
+                plan->module->name, plan->profile->name);
         else if (!diag && code == TLMC_E_NO_CAPSULE)
-            diag = tlmc_report(diags, code, (struct tlmc_span){ 0 },
-                               "plan of '%s' not accepted: ops without an admissible capsule under profile '%s'",
-                               plan->module->name, plan->profile->name);
+            diag = tlmc_report(
+                diags, code, (struct tlmc_span){ 0 },
+                "plan of '%s' not accepted: ops without an admissible capsule under profile '%s'",
+                plan->module->name, plan->profile->name);
         else if (!diag)
-            diag = tlmc_report(diags, code, (struct tlmc_span){ 0 },
-                               "plan of '%s' not accepted: the gate refuses it under policy '%s' of profile '%s'",
-                               plan->module->name, tlmc_assurance_name(&plan->profile->assurance),
-                               plan->profile->name);
+            diag = tlmc_report(
+                diags, code, (struct tlmc_span){ 0 },
+                "plan of '%s' not accepted: the gate refuses it under policy '%s' of profile '%s'",
+                plan->module->name, tlmc_assurance_name(&plan->profile->assurance),
+                plan->profile->name);
         note_failure(diags, diag, f);
     }
     return diag != NULL;
 }
 
-/* What was chosen once is asked again: nothing but these checks stands between a plan and the emitter. */
+/* What was chosen once is asked again: nothing but these checks stands between a plan and the
+ * emitter. */
 static bool recheck_form(const struct tlmc_choosing *choosing, const struct tlmc_plan_form *form,
                          struct tlmc_diags *diags)
 {
@@ -107,8 +114,8 @@ static bool covers_nodes(const struct tlmc_choosing *choosing, const struct tlmc
             good = false;
     }
     if (!good)
-        tlmc_report(diags, TLMC_E_GATE, (struct tlmc_span){ 0 }, "steps and nodes of entry '%s' do not agree",
-                    form->form->entry);
+        tlmc_report(diags, TLMC_E_GATE, (struct tlmc_span){ 0 },
+                    "steps and nodes of entry '%s' do not agree", form->form->entry);
     return good;
 }
 

@@ -1,5 +1,5 @@
-/* The predicates of `admit` lines (admit.def): pure functions of shapes and attributes.  A predicate that does not hold
-   writes why, with both numbers. */
+/* The predicates of `admit` lines (admit.def): pure functions of shapes and attributes.  A
+   predicate that does not hold writes why, with both numbers. */
 #include "plan_internal.h"
 #include "registry.h"
 

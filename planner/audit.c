@@ -1,6 +1,7 @@
-/* The gate.  In: a plan with choices and steps.  Out: its failures, each once for an op and a capsule: nothing
-   admissible (with the obligations that the nearest capsule does not meet), capsules without code in this build,
-   providers that the profile prefers and this build lacks, loops without evidence of their own. */
+/* The gate.  In: a plan with choices and steps.  Out: its failures, each once for an op and a
+   capsule: nothing admissible (with the obligations that the nearest capsule does not meet),
+   capsules without code in this build, providers that the profile prefers and this build lacks,
+   loops without evidence of their own. */
 #include "plan_internal.h"
 
 #include <stdio.h>
@@ -13,7 +14,8 @@ bool tlmc_slot_owed(const struct tlmc_capsule *capsule, enum tlmc_slot slot)
     return slot != TLMC_SLOT_VJP || capsule->vjp != TLMC_VJP_NONE;
 }
 
-bool tlmc_evidence_admitted(const struct tlmc_assurance *policy, const struct tlmc_contract *contract)
+bool tlmc_evidence_admitted(const struct tlmc_assurance *policy,
+                            const struct tlmc_contract *contract)
 {
     switch (contract->evidence) {
     case TLMC_EV_THEOREM:
@@ -36,14 +38,15 @@ static bool mentions(const char *claim, const char *word)
     for (at = strstr(claim, word); at; at = strstr(at + 1, word)) {
         const char before = at == claim ? ' ' : at[-1], after = at[length];
 
-        if ((before == ' ' || before == '.') && (after == ' ' || after == '\0' || after == ';' || after == ','))
+        if ((before == ' ' || before == '.') &&
+            (after == ' ' || after == '\0' || after == ';' || after == ','))
             return true;
     }
     return false;
 }
 
-/* A claim names the op it is about, and that of the VJP the mode it promises; a VJP is promised only for ops that have
-   a gradient rule. */
+/* A claim names the op it is about, and that of the VJP the mode it promises; a VJP is promised
+   only for ops that have a gradient rule. */
 enum tlmc_slot tlmc_misaligned_slot(const struct tlmc_capsule *capsule)
 {
     const char *op = tlmc_op_info(capsule->op)->name;
@@ -54,7 +57,8 @@ enum tlmc_slot tlmc_misaligned_slot(const struct tlmc_capsule *capsule)
          !mentions(capsule->contracts[TLMC_SLOT_VJP].claim, tlmc_vjp_mode_name(capsule->vjp))))
         return TLMC_SLOT_VJP;
     for (slot = 0; slot < TLMC_SLOT_COUNT; slot++)
-        if (tlmc_slot_owed(capsule, (enum tlmc_slot)slot) && !mentions(capsule->contracts[slot].claim, op))
+        if (tlmc_slot_owed(capsule, (enum tlmc_slot)slot) &&
+            !mentions(capsule->contracts[slot].claim, op))
             return (enum tlmc_slot)slot;
     return TLMC_SLOT_COUNT;
 }
@@ -73,7 +77,8 @@ static enum tlmc_op failure_op(const struct tlmc_failure *f)
     return f->node == TLMC_NONE ? TLMC_OP_COUNT : f->form->form->graph->nodes[f->node].op;
 }
 
-static void fail(struct audit *a, uint32_t node, const struct tlmc_capsule *capsule, const char *text)
+static void fail(struct audit *a, uint32_t node, const struct tlmc_capsule *capsule,
+                 const char *text)
 {
     const struct tlmc_failure failure = {
         .form = node == TLMC_NONE ? NULL : a->form, .node = node, .capsule = capsule, .text = text
@@ -83,7 +88,8 @@ static void fail(struct audit *a, uint32_t node, const struct tlmc_capsule *caps
     for (i = 0; i < a->failures.count; i++) {
         const struct tlmc_failure *old = &a->failures.items[i];
 
-        if (old->capsule == capsule && failure_op(old) == failure_op(&failure) && strcmp(old->text, text) == 0)
+        if (old->capsule == capsule && failure_op(old) == failure_op(&failure) &&
+            strcmp(old->text, text) == 0)
             return;
     }
     TLMC_PUSH(a->choosing->arena, &a->failures, failure);
@@ -104,8 +110,8 @@ static void fail_obligations(struct audit *a, uint32_t node, const struct tlmc_c
 
         if (!tlmc_slot_owed(k, (enum tlmc_slot)slot) || tlmc_evidence_admitted(policy, c))
             continue;
-        snprintf(text, sizeof text, "%s obligation '%.150s' %s %.150s: not admitted by policy '%s'",
-                 tlmc_slot_name((enum tlmc_slot)slot), c->claim, tlmc_evidence_label(c->evidence), c->name,
+        snprintf(text, sizeof text, "%s obligation %s %.255s; policy '%s' does not admit it",
+                 tlmc_slot_name((enum tlmc_slot)slot), tlmc_evidence_label(c->evidence), c->name,
                  tlmc_assurance_name(policy));
         fail(a, node, k, tlmc_arena_strdup(arena, text));
     }
@@ -156,7 +162,8 @@ static void audit_nodes(struct audit *a)
     }
 }
 
-static const struct tlmc_contract *group_evidence(const struct tlmc_provider *provider, const char *kind)
+static const struct tlmc_contract *group_evidence(const struct tlmc_provider *provider,
+                                                  const char *kind)
 {
     unsigned i;
 
@@ -169,7 +176,8 @@ static const struct tlmc_contract *group_evidence(const struct tlmc_provider *pr
 static void audit_group(struct audit *a, uint32_t node, const char *kind)
 {
     const struct tlmc_capsule *k = a->form->choice[node];
-    const struct tlmc_provider *provider = k ? tlmc_catalog_provider(a->plan->catalog, k->provider) : NULL;
+    const struct tlmc_provider *provider =
+        k ? tlmc_catalog_provider(a->plan->catalog, k->provider) : NULL;
     const struct tlmc_contract *evidence = group_evidence(provider, kind);
     char text[160];
 
@@ -202,7 +210,8 @@ static void audit_preferred(struct audit *a)
     unsigned i;
 
     for (i = 0; i < profile->preferred.count; i++) {
-        const struct tlmc_provider *provider = tlmc_catalog_provider(a->plan->catalog, profile->preferred.items[i]);
+        const struct tlmc_provider *provider =
+            tlmc_catalog_provider(a->plan->catalog, profile->preferred.items[i]);
         char text[400];
 
         if (provider && provider->in_build)

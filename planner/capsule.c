@@ -1,4 +1,5 @@
-/* Names of the enumerations of capsule.h, made from enums.def, and the few facts that follow from a capsule alone. */
+/* Names of the enumerations of capsule.h, made from enums.def, and the few facts that follow from a
+ * capsule alone. */
 #include "capsule.h"
 
 #include "registry.h"
@@ -78,7 +79,7 @@ static const struct {
     const char *name;
     struct tlmc_assurance policy;
 } assurances[] = {
-#define ASSURANCE(text, checked, fuzzed, external, require, guards, tests)                         \
+#define ASSURANCE(text, checked, fuzzed, external, require, guards, tests) \
     { text, { checked, fuzzed, external, require, guards, tests } },
 #include "enums.def"
 };
@@ -90,9 +91,9 @@ static const char *const assurance_names[] = {
 static const char *const yes_no[] = { "no", "yes" };
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
-#define SPELLINGS(kind_, array)                                                                    \
-    {                                                                                              \
-        kind_, array, COUNT(array)                                                                 \
+#define SPELLINGS(kind_, array)    \
+    {                              \
+        kind_, array, COUNT(array) \
     }
 
 /* In the order of enum tlmc_spelled. */
@@ -225,7 +226,8 @@ const char *tlmc_numeric_text(const struct tlmc_numeric *numeric, char *buf)
     return buf;
 }
 
-const char *tlmc_capsule_symbol(const struct tlmc_capsule *capsule, enum tlmc_dtype dtype, char *buf)
+const char *tlmc_capsule_symbol(const struct tlmc_capsule *capsule, enum tlmc_dtype dtype,
+                                char *buf)
 {
     enum { ROOM = 160 };
     const char *symbol = capsule->symbol ? capsule->symbol : "";

@@ -1,6 +1,7 @@
-/* The catalog: registry texts read and linked.  A user's modules come first, in the order given; one that bears the
-   name of a built-in module replaces it.  Refuses a repeated module, capsule identity (name, device, dtype), profile or
-   provider, and names of providers, modules and tests that do not exist. */
+/* The catalog: registry texts read and linked.  A user's modules come first, in the order given;
+   one that bears the name of a built-in module replaces it.  Refuses a repeated module, capsule
+   identity (name, device, dtype), profile or provider, and names of providers, modules and tests
+   that do not exist. */
 #include "capsule.h"
 
 #include "registry.h"
@@ -11,7 +12,8 @@
 
 /* ---- look-ups */
 
-const struct tlmc_profile *tlmc_catalog_profile(const struct tlmc_catalog *catalog, const char *name)
+const struct tlmc_profile *tlmc_catalog_profile(const struct tlmc_catalog *catalog,
+                                                const char *name)
 {
     unsigned i;
 
@@ -73,12 +75,13 @@ static void check_identities(const struct tlmc_catalog *catalog, struct tlmc_dia
     if (count)
         qsort(ids, count, sizeof *ids, compare_identities);
     for (i = 0; i + 1 < count; i++)
-        for (k = i + 1; k < count && ids[k].name == ids[i].name && ids[k].device == ids[i].device; k++)
+        for (k = i + 1; k < count && ids[k].name == ids[i].name && ids[k].device == ids[i].device;
+             k++)
             if (items[ids[i].index].dtypes & items[ids[k].index].dtypes) {
-                struct tlmc_diag *diag = tlmc_report(
-                    diags, TLMC_E_REGISTRY_TWICE, items[ids[k].index].span,
-                    "duplicate backend capsule identity '%s' on device '%s'", ids[i].name,
-                    tlmc_device_name(ids[i].device));
+                struct tlmc_diag *diag =
+                    tlmc_report(diags, TLMC_E_REGISTRY_TWICE, items[ids[k].index].span,
+                                "duplicate backend capsule identity '%s' on device '%s'",
+                                ids[i].name, tlmc_device_name(ids[i].device));
 
                 tlmc_note(diags, diag, items[ids[i].index].span, "first given here");
                 i = k; /* one report a pair of neighbours */
@@ -98,8 +101,8 @@ static void list_providers(const struct tlmc_catalog *catalog, struct tlmc_diags
     tlmc_strbuf_free(&list);
 }
 
-static void check_capsule_providers(const struct tlmc_catalog *catalog, unsigned begin, unsigned end,
-                                    struct tlmc_diags *diags)
+static void check_capsule_providers(const struct tlmc_catalog *catalog, unsigned begin,
+                                    unsigned end, struct tlmc_diags *diags)
 {
     unsigned i;
 
@@ -109,15 +112,17 @@ static void check_capsule_providers(const struct tlmc_catalog *catalog, unsigned
 
         if (tlmc_catalog_provider(catalog, k->provider))
             continue;
-        diag = tlmc_report(diags, TLMC_E_REGISTRY_FIELD, k->span, "unknown provider '%s' of capsule '%s'",
-                           k->provider, k->name);
+        diag = tlmc_report(diags, TLMC_E_REGISTRY_FIELD, k->span,
+                           "unknown provider '%s' of capsule '%s'", k->provider, k->name);
         list_providers(catalog, diags, diag);
-        tlmc_hint(diags, diag, "an entry 'provider %s { in_build yes; licence \"..\"; }' declares it",
+        tlmc_hint(diags, diag,
+                  "an entry 'provider %s { in_build yes; licence \"..\"; }' declares it",
                   k->provider);
     }
 }
 
-static void check_profiles(const struct tlmc_catalog *catalog, unsigned begin, struct tlmc_diags *diags)
+static void check_profiles(const struct tlmc_catalog *catalog, unsigned begin,
+                           struct tlmc_diags *diags)
 {
     unsigned i, k;
 
@@ -132,18 +137,19 @@ static void check_profiles(const struct tlmc_catalog *catalog, unsigned begin, s
                                            p->preferred.items[k], p->name));
         for (k = 0; k < p->modules.count; k++)
             if (!has_module(catalog, p->modules.items[k]))
-                tlmc_report(diags, TLMC_E_REGISTRY_FIELD, p->span, "unknown module '%s' of profile '%s'",
-                            p->modules.items[k], p->name);
+                tlmc_report(diags, TLMC_E_REGISTRY_FIELD, p->span,
+                            "unknown module '%s' of profile '%s'", p->modules.items[k], p->name);
         for (k = 0; k < i; k++)
             if (catalog->profiles.items[k].name == p->name)
                 tlmc_note(diags,
-                          tlmc_report(diags, TLMC_E_REGISTRY_TWICE, p->span, "duplicate profile '%s'",
-                                      p->name),
+                          tlmc_report(diags, TLMC_E_REGISTRY_TWICE, p->span,
+                                      "duplicate profile '%s'", p->name),
                           catalog->profiles.items[k].span, "first given here");
     }
 }
 
-static void check_providers(const struct tlmc_catalog *catalog, unsigned begin, struct tlmc_diags *diags)
+static void check_providers(const struct tlmc_catalog *catalog, unsigned begin,
+                            struct tlmc_diags *diags)
 {
     unsigned i, k;
 
@@ -151,8 +157,9 @@ static void check_providers(const struct tlmc_catalog *catalog, unsigned begin, 
         for (k = 0; k < i; k++)
             if (catalog->providers.items[k].name == catalog->providers.items[i].name)
                 tlmc_note(diags,
-                          tlmc_report(diags, TLMC_E_REGISTRY_TWICE, catalog->providers.items[i].span,
-                                      "duplicate provider '%s'", catalog->providers.items[i].name),
+                          tlmc_report(diags, TLMC_E_REGISTRY_TWICE,
+                                      catalog->providers.items[i].span, "duplicate provider '%s'",
+                                      catalog->providers.items[i].name),
                           catalog->providers.items[k].span, "first given here");
 }
 
@@ -251,7 +258,8 @@ struct tlmc_catalog *tlmc_catalog_new(struct tlmc_arena *arena, struct tlmc_symt
 }
 
 /* The user's capsules behind those of earlier user modules; a built-in module of this name goes. */
-static void insert_capsules(struct tlmc_catalog *catalog, tlmc_sym module, const tlmc_capsule_vec *added)
+static void insert_capsules(struct tlmc_catalog *catalog, tlmc_sym module,
+                            const tlmc_capsule_vec *added)
 {
     const unsigned count = catalog->capsules.count, user = catalog->user_capsules;
     const struct tlmc_capsule *old = catalog->capsules.items;
@@ -327,7 +335,8 @@ static void report_unknown_device(struct tlmc_diags *diags, const char *device)
 
     for (i = 0; i < TLMC_DEVICE_COUNT; i++)
         tlmc_strbuf_printf(&list, "%s%s", i ? ", " : "", tlmc_device_name((enum tlmc_device)i));
-    tlmc_note(diags, diag, (struct tlmc_span){ 0 }, "known devices: auto, %s", tlmc_strbuf_text(&list));
+    tlmc_note(diags, diag, (struct tlmc_span){ 0 }, "known devices: auto, %s",
+              tlmc_strbuf_text(&list));
     tlmc_strbuf_free(&list);
 }
 
@@ -363,8 +372,9 @@ static bool has_capsule_for(const struct tlmc_catalog *catalog, const struct tlm
     return false;
 }
 
-const struct tlmc_profile *tlmc_catalog_select(const struct tlmc_catalog *catalog, const char *device,
-                                               const char *name, struct tlmc_diags *diags)
+const struct tlmc_profile *tlmc_catalog_select(const struct tlmc_catalog *catalog,
+                                               const char *device, const char *name,
+                                               struct tlmc_diags *diags)
 {
     const struct tlmc_span nowhere = { 0 };
     const struct tlmc_profile *profile;
@@ -381,10 +391,11 @@ const struct tlmc_profile *tlmc_catalog_select(const struct tlmc_catalog *catalo
         return NULL;
     }
     if (!profile) {
-        tlmc_hint(diags,
-                  tlmc_report(diags, TLMC_E_NO_PROFILE, nowhere,
-                              "device '%s' has no maintained runtime profile", device),
-                  "a module given with --capsules can bring a profile for it (docs/adding-a-capsule.md)");
+        tlmc_hint(
+            diags,
+            tlmc_report(diags, TLMC_E_NO_PROFILE, nowhere,
+                        "device '%s' has no maintained runtime profile", device),
+            "a module given with --capsules can bring a profile for it (docs/adding-a-capsule.md)");
         return NULL;
     }
     if (!any && profile->device != wanted) {
@@ -393,8 +404,9 @@ const struct tlmc_profile *tlmc_catalog_select(const struct tlmc_catalog *catalo
         return NULL;
     }
     if (!has_capsule_for(catalog, profile)) {
-        tlmc_report(diags, TLMC_E_NO_PROFILE, nowhere, "backend profile '%s' has no capsule for device '%s'",
-                    profile->name, tlmc_device_name(profile->device));
+        tlmc_report(diags, TLMC_E_NO_PROFILE, nowhere,
+                    "backend profile '%s' has no capsule for device '%s'", profile->name,
+                    tlmc_device_name(profile->device));
         return NULL;
     }
     return profile;

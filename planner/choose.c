@@ -1,9 +1,10 @@
-/* Choosing a capsule for each node.  In: a graph, a catalog, a profile.  Out: for each node that computes, the first
-   admissible capsule of its op in the order of preference, and why each other one was not taken.
-   Order: a user's modules, then the profile's; `prefer P` moves P's capsules to the front, `only P` refuses the rest.
+/* Choosing a capsule for each node.  In: a graph, a catalog, a profile.  Out: for each node that
+   computes, the first admissible capsule of its op in the order of preference, and why each other
+   one was not taken. Order: a user's modules, then the profile's; `prefer P` moves P's capsules to
+   the front, `only P` refuses the rest.
 
-   A forward capsule with `vjp backend-vjp` promises that every backward node of its VJP rule is executed by the same
-   provider: such nodes (node.rule) admit that provider's capsules only. */
+   A forward capsule with `vjp backend-vjp` promises that every backward node of its VJP rule is
+   executed by the same provider: such nodes (node.rule) admit that provider's capsules only. */
 #include "plan_internal.h"
 
 #include <stdio.h>
@@ -47,7 +48,8 @@ static bool is_preferred(const struct tlmc_profile *profile, const struct tlmc_c
     return lists(profile->preferred.items, profile->preferred.count, capsule->provider);
 }
 
-static void add_candidates(struct tlmc_choosing *c, tlmc_sym module, tlmc_sym provider, bool preferred)
+static void add_candidates(struct tlmc_choosing *c, tlmc_sym module, tlmc_sym provider,
+                           bool preferred)
 {
     const struct tlmc_capsule *items = c->catalog->capsules.items;
     const unsigned user = c->catalog->user_capsules;

@@ -1,12 +1,13 @@
-/* Groups: which nodes run in one loop or call.  In: a form with its capsules chosen.  Out: its steps, in an order in
-   which every value is made before it is read.
+/* Groups: which nodes run in one loop or call.  In: a form with its capsules chosen.  Out: its
+   steps, in an order in which every value is made before it is read.
 
-   Loops hold pointwise and broadcast nodes of one provider, phase and result shape.  A node joins the loop of a producer,
-   or the last step when both read one value, if everything else it reads is made in an earlier step; so nodes move
-   only to earlier steps, never past what they read.  A broadcast that only loops read is repeated in each of them and
-   never stored.  A permute of the last two axes is folded into the matmuls that accept it.  Updates run at the end of
-   their phase, those of one kind together.  A profile with singleton lowering gets one node a step.
-   Grouping never moves a rounding point: each node keeps its formula, its capsule and its arithmetic. */
+   Loops hold pointwise and broadcast nodes of one provider, phase and result shape.  A node joins
+   the loop of a producer, or the last step when both read one value, if everything else it reads is
+   made in an earlier step; so nodes move only to earlier steps, never past what they read.  A
+   broadcast that only loops read is repeated in each of them and never stored.  A permute of the
+   last two axes is folded into the matmuls that accept it.  Updates run at the end of their phase,
+   those of one kind together.  A profile with singleton lowering gets one node a step. Grouping
+   never moves a rounding point: each node keeps its formula, its capsule and its arithmetic. */
 #include "plan_internal.h"
 
 #include <stdlib.h>
@@ -188,7 +189,8 @@ static void add_call(struct grouping *g, uint32_t node)
     for (i = 0; i < 2 && n->op == TLMC_OP_MATMUL; i++) {
         const uint32_t fold = fold_of(g, node, i);
 
-        step->operands[i] = fold ? tlmc_value_node(g->graph, n->inputs[i])->inputs[0] : n->inputs[i];
+        step->operands[i] =
+            fold ? tlmc_value_node(g->graph, n->inputs[i])->inputs[0] : n->inputs[i];
         step->transpose_a |= fold == TLMC_ACCEPTS_TRANSPOSE_A;
         step->transpose_b |= fold == TLMC_ACCEPTS_TRANSPOSE_B;
     }
@@ -196,7 +198,8 @@ static void add_call(struct grouping *g, uint32_t node)
 
 /* ---- loops */
 
-/* The first step that may hold a line that reads this value; *from: the loop that makes it, joined without a store. */
+/* The first step that may hold a line that reads this value; *from: the loop that makes it, joined
+ * without a store. */
 static uint32_t earliest(const struct grouping *g, uint32_t reader, uint32_t value, uint32_t *from)
 {
     const uint32_t maker = g->graph->values[value].node;
@@ -319,7 +322,8 @@ static bool same_scalar(const struct grouping *g, uint32_t a, uint32_t b)
                       tlmc_node_int(x, TLMC_A_SLOT) == tlmc_node_int(y, TLMC_A_SLOT));
 }
 
-/* One loop over a table of tensors can do both: same op, options, scalars, kernel and element type. */
+/* One loop over a table of tensors can do both: same op, options, scalars, kernel and element type.
+ */
 static bool same_update(const struct grouping *g, uint32_t a, uint32_t b)
 {
     const struct tlmc_node *x = node_of(g, a), *y = node_of(g, b);
@@ -327,7 +331,8 @@ static bool same_update(const struct grouping *g, uint32_t a, uint32_t b)
 
     if (x->op != y->op || x->input_count != y->input_count || x->attr_count != y->attr_count ||
         g->form->choice[a] != g->form->choice[b] ||
-        tlmc_value_type(g->graph, x->inputs[0])->dtype != tlmc_value_type(g->graph, y->inputs[0])->dtype)
+        tlmc_value_type(g->graph, x->inputs[0])->dtype !=
+            tlmc_value_type(g->graph, y->inputs[0])->dtype)
         return false;
     for (i = 0; i < x->attr_count; i++)
         if (!same_attr(&x->attrs[i], &y->attrs[i]))
@@ -357,7 +362,8 @@ static uint32_t leaf_slot(const struct grouping *g, uint32_t value)
                : TLMC_NONE;
 }
 
-/* An update may move before those that stand in later steps unless one of them reads what it writes. */
+/* An update may move before those that stand in later steps unless one of them reads what it
+ * writes. */
 static bool update_fits(const struct grouping *g, uint32_t node, uint32_t step)
 {
     const struct tlmc_node *n = node_of(g, node);
@@ -435,7 +441,8 @@ static int compare_ids(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Broadcasts that the loop's lines read join its list; literal ones are numbers and need no line. */
+/* Broadcasts that the loop's lines read join its list; literal ones are numbers and need no line.
+ */
 static void add_repeated(struct grouping *g, struct draft *draft)
 {
     const uint32_t lines = draft->nodes.count;
@@ -445,7 +452,8 @@ static void add_repeated(struct grouping *g, struct draft *draft)
         const struct tlmc_node *n = node_of(g, draft->nodes.items[i]);
 
         for (k = 0; k < n->input_count; k++) {
-            const uint32_t maker = n->inputs[k] == TLMC_NONE ? TLMC_NONE : g->graph->values[n->inputs[k]].node;
+            const uint32_t maker =
+                n->inputs[k] == TLMC_NONE ? TLMC_NONE : g->graph->values[n->inputs[k]].node;
 
             if (maker == TLMC_NONE || !is_repeated(g, maker) ||
                 g->form->values[n->inputs[k]].place == TLMC_PLACE_LITERAL)
@@ -498,10 +506,13 @@ static uint32_t slot_count(const struct tlmc_graph *graph)
     return (uint32_t)most;
 }
 
-void tlmc_group(struct tlmc_arena *arena, const struct tlmc_profile *profile, struct tlmc_plan_form *form)
+void tlmc_group(struct tlmc_arena *arena, const struct tlmc_profile *profile,
+                struct tlmc_plan_form *form)
 {
     const struct tlmc_graph *graph = form->form->graph;
-    struct grouping g = { .arena = arena, .graph = graph, .form = form, .coalesced = profile->coalesced };
+    struct grouping g = {
+        .arena = arena, .graph = graph, .form = form, .coalesced = profile->coalesced
+    };
     int phase;
     uint32_t i;
 

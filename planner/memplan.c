@@ -1,11 +1,12 @@
-/* The memory plan of a form.  In: its steps.  Out: for each value where it lives, offsets in one arena, the planned peak
-   and the lower bound.
+/* The memory plan of a form.  In: its steps.  Out: for each value where it lives, offsets in one
+   arena, the planned peak and the lower bound.
 
-   A value is stored when a step other than its own loop reads its memory, or when the caller does.  Views share the
-   storage of what they view.  A loop may write over an operand of equal size and type that it alone reads for the last
-   time, scatter_add over its base.  Lifetimes are counted in steps; inputs, outputs, losses, metrics, gradients and the
-   step scalars live to the end of the form.  Offsets: largest storage first, each into the smallest gap that fits
-   among those alive at the same time (Note [Packing]). */
+   A value is stored when a step other than its own loop reads its memory, or when the caller does.
+   Views share the storage of what they view.  A loop may write over an operand of equal size and
+   type that it alone reads for the last time, scatter_add over its base.  Lifetimes are counted in
+   steps; inputs, outputs, losses, metrics, and gradients live to the end of the form.  Offsets:
+   largest storage first, each into the smallest gap that fits among those alive at the same time
+   (Note [Packing]). */
 #include "plan_internal.h"
 
 #include <stdlib.h>
@@ -26,11 +27,6 @@ struct planning {
 static size_t aligned(size_t bytes)
 {
     return (bytes + TLMC_ALIGN - 1) / TLMC_ALIGN * TLMC_ALIGN;
-}
-
-static const struct tlmc_node *maker(const struct planning *p, uint32_t value)
-{
-    return tlmc_value_node(p->graph, value);
 }
 
 /* ---- storages */
@@ -66,7 +62,8 @@ static bool is_view(const struct planning *p, uint32_t node)
 
 /* Every read of memory by a step: calls visit(value, as a pointer). */
 static void reads_of_step(struct planning *p, uint32_t s,
-                          void (*visit)(struct planning *p, uint32_t s, uint32_t value, bool pointer))
+                          void (*visit)(struct planning *p, uint32_t s, uint32_t value,
+                                        bool pointer))
 {
     const struct tlmc_step *step = &p->form->steps[s];
     const bool loop = step->kind == TLMC_STEP_POINTWISE;
@@ -165,7 +162,7 @@ static void place_leaf(struct planning *p, const struct tlmc_node *node, struct 
         const enum tlmc_param_kind kind = p->module->params.items[slot].kind;
 
         v->place = kind == TLMC_PARAM_TRAINED || kind == TLMC_PARAM_STATE ? TLMC_PLACE_WEIGHTS
-                                                                         : TLMC_PLACE_STATE;
+                                                                          : TLMC_PLACE_STATE;
         v->offset = param_offsets[slot];
     }
 }
@@ -182,12 +179,13 @@ static void place_leaves(struct planning *p, const size_t *param_offsets)
         const struct tlmc_node *node = &p->graph->nodes[n];
 
         if (tlmc_op_info(node->op)->family == TLMC_LEAF)
-            place_leaf(p, node, &p->form->values[node->first_result], p->pointer[node->first_result],
-                       param_offsets);
+            place_leaf(p, node, &p->form->values[node->first_result],
+                       p->pointer[node->first_result], param_offsets);
     }
 }
 
-/* What steps make and somebody reads goes to the arena; results of calls are written whether read or not. */
+/* What steps make and somebody reads goes to the arena; results of calls are written whether read
+ * or not. */
 static void place_results(struct planning *p)
 {
     uint32_t s, i, k;
@@ -215,7 +213,8 @@ static void place_results(struct planning *p)
 
 /* ---- writing over operands */
 
-static bool may_take(struct planning *p, uint32_t s, uint32_t value, const struct tlmc_placement *result)
+static bool may_take(struct planning *p, uint32_t s, uint32_t value,
+                     const struct tlmc_placement *result)
 {
     const uint32_t root = storage_of(p, value);
     const struct tlmc_placement *storage = &p->form->values[root];
@@ -235,8 +234,10 @@ static void take(struct planning *p, uint32_t result, uint32_t operand)
     values[old].storage = root;
 }
 
-/* The loop's readers of a storage: all before or at `writer`, element by element, of the result's type. */
-static bool loop_lets_take(struct planning *p, const struct tlmc_step *step, uint32_t writer, uint32_t root)
+/* The loop reads the storage element by element, as the result's type; its stores stand behind its
+ * reads. */
+static bool loop_lets_take(struct planning *p, const struct tlmc_step *step, uint32_t writer,
+                           uint32_t root)
 {
     const enum tlmc_dtype dtype =
         tlmc_value_type(p->graph, p->graph->nodes[writer].first_result)->dtype;
@@ -251,8 +252,7 @@ static bool loop_lets_take(struct planning *p, const struct tlmc_step *step, uin
             if (value == TLMC_NONE || p->form->values[value].place == TLMC_PLACE_LITERAL ||
                 storage_of(p, value) != root)
                 continue;
-            if (step->nodes[i] > writer || node->op == TLMC_OP_BROADCAST ||
-                tlmc_value_type(p->graph, value)->dtype != dtype)
+            if (node->op == TLMC_OP_BROADCAST || tlmc_value_type(p->graph, value)->dtype != dtype)
                 return false;
         }
         /* another result of this loop may live there already */
@@ -273,7 +273,8 @@ static void overwrite_in_loop(struct planning *p, uint32_t s)
         const struct tlmc_placement *result = &p->form->values[writer->first_result];
         bool taken = false;
 
-        if (result->place != TLMC_PLACE_ARENA || storage_of(p, writer->first_result) != writer->first_result)
+        if (result->place != TLMC_PLACE_ARENA ||
+            storage_of(p, writer->first_result) != writer->first_result)
             continue;
         for (i = 0; i < step->node_count && !taken; i++) {
             const struct tlmc_node *reader = &p->graph->nodes[step->nodes[i]];
@@ -297,7 +298,8 @@ static void overwrite_base(struct planning *p, uint32_t s)
     const struct tlmc_node *node = &p->graph->nodes[p->form->steps[s].nodes[0]];
     const uint32_t base = node->inputs[0];
 
-    if (node->op != TLMC_OP_SCATTER_ADD || !may_take(p, s, base, &p->form->values[node->first_result]) ||
+    if (node->op != TLMC_OP_SCATTER_ADD ||
+        !may_take(p, s, base, &p->form->values[node->first_result]) ||
         storage_of(p, node->inputs[1]) == storage_of(p, base) ||
         storage_of(p, node->inputs[2]) == storage_of(p, base))
         return;
@@ -306,10 +308,10 @@ static void overwrite_base(struct planning *p, uint32_t s)
 
 /* ---- packing */
 
-struct block { /* a storage, a workspace or the step scalars */
+struct block { /* a storage or a workspace */
     size_t bytes, offset;
     uint32_t first, last;
-    uint32_t value, step; /* whose; TLMC_NONE: the other, or both for the scalars */
+    uint32_t value, step; /* whose; TLMC_NONE: the other's */
 };
 
 typedef TLMC_VEC(struct block) block_vec;
@@ -335,7 +337,8 @@ static int longer_first(const void *a, const void *b)
     return p != q ? (p > q ? -1 : 1) : larger_first(a, b);
 }
 
-/* Offsets of the blocks in their order; returns the peak.  `placed` has room for all, kept sorted by offset. */
+/* Offsets of the blocks in their order; returns the peak.  `placed` has room for all, kept sorted
+ * by offset. */
 static size_t pack(struct block *blocks, uint32_t count, const struct block **placed)
 {
     size_t peak = 0;
@@ -350,7 +353,8 @@ static size_t pack(struct block *blocks, uint32_t count, const struct block **pl
 
             if (o->last < b->first || b->last < o->first)
                 continue;
-            if (o->offset > cursor && o->offset - cursor >= b->bytes && o->offset - cursor < best_gap) {
+            if (o->offset > cursor && o->offset - cursor >= b->bytes &&
+                o->offset - cursor < best_gap) {
                 best = cursor;
                 best_gap = o->offset - cursor;
             }
@@ -369,31 +373,29 @@ static size_t pack(struct block *blocks, uint32_t count, const struct block **pl
     return peak;
 }
 
-static void add_block(struct planning *p, block_vec *blocks, size_t bytes, uint32_t first, uint32_t last,
-                      uint32_t value, uint32_t step)
+static void add_block(struct planning *p, block_vec *blocks, size_t bytes, uint32_t first,
+                      uint32_t last, uint32_t value, uint32_t step)
 {
-    TLMC_PUSH(p->arena, blocks,
-              ((struct block){ .bytes = aligned(bytes), .first = first, .last = last, .value = value, .step = step }));
+    TLMC_PUSH(
+        p->arena, blocks,
+        ((struct block){
+            .bytes = aligned(bytes), .first = first, .last = last, .value = value, .step = step }));
 }
 
 static void collect_blocks(struct planning *p, block_vec *blocks)
 {
     struct tlmc_plan_form *form = p->form;
-    bool scalars = false;
     uint32_t i;
 
     for (i = 0; i < p->graph->value_count; i++) {
         struct tlmc_placement *v = &form->values[i];
 
-        scalars |= v->place == TLMC_PLACE_SCALAR;
         if (v->place != TLMC_PLACE_ARENA || v->storage != i)
             continue;
         if (p->kept[i])
             v->last_step = p->last_step;
         add_block(p, blocks, v->bytes, v->first_step, v->last_step, i, TLMC_NONE);
     }
-    if (scalars)
-        add_block(p, blocks, p->module->scalars.count * sizeof(float), 0, p->last_step, TLMC_NONE, TLMC_NONE);
     for (i = 0; i < form->step_count; i++)
         if (form->steps[i].workspace_bytes)
             add_block(p, blocks, form->steps[i].workspace_bytes, i, i, TLMC_NONE, i);
@@ -426,10 +428,8 @@ static void apply(struct planning *p, const struct block *blocks, uint32_t count
     for (i = 0; i < count; i++) {
         if (blocks[i].value != TLMC_NONE)
             p->form->values[blocks[i].value].offset = blocks[i].offset;
-        else if (blocks[i].step != TLMC_NONE)
-            p->form->steps[blocks[i].step].workspace_offset = blocks[i].offset;
         else
-            p->form->scalars_offset = blocks[i].offset;
+            p->form->steps[blocks[i].step].workspace_offset = blocks[i].offset;
     }
 }
 
@@ -448,7 +448,8 @@ static void pack_form(struct planning *p)
     qsort(blocks.items, blocks.count, sizeof *blocks.items, larger_first);
     peak = pack(blocks.items, blocks.count, placed);
     if (peak > p->form->lower_bound) {
-        struct block *others = tlmc_arena_memdup(p->arena, blocks.items, blocks.count * sizeof *others);
+        struct block *others =
+            tlmc_arena_memdup(p->arena, blocks.items, blocks.count * sizeof *others);
         size_t other;
 
         qsort(others, blocks.count, sizeof *others, longer_first);
@@ -477,9 +478,6 @@ static void settle(struct planning *p)
             v->first_step = storage->first_step;
             v->last_step = storage->last_step;
         }
-        if (v->place == TLMC_PLACE_SCALAR)
-            v->offset = p->form->scalars_offset +
-                        (size_t)tlmc_node_int(maker(p, i), TLMC_A_SLOT) * sizeof(float);
     }
 }
 
@@ -542,8 +540,9 @@ void tlmc_memplan_params(struct tlmc_plan *plan)
     }
 }
 
-/* Note [Packing].  Blocks are intervals of steps with a size; two that are alive at one step may not overlap in memory.
-   The blocks already placed are kept in order of their offsets, so one walk over them sees every gap between those
-   alive with the new one.  That is quadratic in the number of storages (some 2,000 for a 12-layer transformer: a few
-   million comparisons of two integers), and needs no sorting for each block.  The lower bound is the largest sum of
-   sizes alive at one step: no layout can be smaller. */
+/* Note [Packing].  Blocks are intervals of steps with a size; two that are alive at one step may
+   not overlap in memory. The blocks already placed are kept in order of their offsets, so one walk
+   over them sees every gap between those alive with the new one.  That is quadratic in the number
+   of storages (some 2,000 for a 12-layer transformer: a few million comparisons of two integers),
+   and needs no sorting for each block.  The lower bound is the largest sum of sizes alive at one
+   step: no layout can be smaller. */

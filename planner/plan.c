@@ -1,5 +1,5 @@
-/* A plan: profile, then for each form choice, groups and memory, then the audit.  The order of the stages is the body
-   of tlmc_plan_make. */
+/* A plan: profile, then for each form choice, groups and memory, then the audit.  The order of the
+   stages is the body of tlmc_plan_make. */
 #include "plan_internal.h"
 
 #include "strbuf.h"
@@ -35,16 +35,19 @@ static bool collect_forms(struct tlmc_plan *plan, const char *const *only, struc
         return true;
     for (i = 0; i < module->forms.count; i++)
         if (module->forms.items[i].mode == TLMC_INFER)
-            tlmc_strbuf_printf(&known, "%s%s", known.length ? ", " : "", module->forms.items[i].entry);
+            tlmc_strbuf_printf(&known, "%s%s", known.length ? ", " : "",
+                               module->forms.items[i].entry);
     tlmc_note(diags,
-              tlmc_report(diags, TLMC_E_ENTRY, (struct tlmc_span){ 0 }, "model '%s' has no entry '%s'",
-                          module->name, only[0] ? only[0] : ""),
-              (struct tlmc_span){ 0 }, "entries with an inference form: %s", tlmc_strbuf_text(&known));
+              tlmc_report(diags, TLMC_E_ENTRY, (struct tlmc_span){ 0 },
+                          "model '%s' has no entry '%s'", module->name, only[0] ? only[0] : ""),
+              (struct tlmc_span){ 0 }, "entries with an inference form: %s",
+              tlmc_strbuf_text(&known));
     tlmc_strbuf_free(&known);
     return false;
 }
 
-struct tlmc_plan *tlmc_plan_make(const struct tlmc_module *module, const struct tlmc_catalog *catalog,
+struct tlmc_plan *tlmc_plan_make(const struct tlmc_module *module,
+                                 const struct tlmc_catalog *catalog,
                                  const struct tlmc_plan_options *options, struct tlmc_diags *diags)
 {
     const struct tlmc_profile *profile =

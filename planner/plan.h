@@ -1,6 +1,7 @@
-/* Plans.  In: a module whose passes have run, a catalog, a profile.  Out: an accepted plan, the only thing codegen
-   takes; tlmc_plan_accept is its only constructor and repeats every check.  A plan that is not accepted can still be
-   printed, with its refusals.  Memory: the module's arena; plans are immutable once made. */
+/* Plans.  In: a module whose passes have run, a catalog, a profile.  Out: an accepted plan, the
+   only thing codegen takes; tlmc_plan_accept is its only constructor and repeats every check.  A
+   plan that is not accepted can still be printed, with its refusals.  Memory: the module's arena;
+   plans are immutable once made. */
 #ifndef TLMC_PLANNER_PLAN_H
 #define TLMC_PLANNER_PLAN_H
 
@@ -14,19 +15,20 @@ struct tlmc_refusal {
 
 /* Where a value lives while the program runs. */
 enum tlmc_place {
-    TLMC_PLACE_NONE,      /* never stored: inside a fused loop, or a folded node */
-    TLMC_PLACE_LITERAL,   /* constant of rank 0, or a broadcast of one: printed as a number */
-    TLMC_PLACE_TABLE,     /* constant tensor: a static const array */
-    TLMC_PLACE_WEIGHTS,   /* the leaf of a parameter or saved state: slot */
-    TLMC_PLACE_STATE,     /* the leaf of an optimizer state, accumulator or transient state: slot */
-    TLMC_PLACE_SCALAR,    /* step scalar: slot */
-    TLMC_PLACE_ARENA      /* offset in the activations block */
+    TLMC_PLACE_NONE,    /* never stored: inside a fused loop, or a folded node */
+    TLMC_PLACE_LITERAL, /* constant of rank 0, or a broadcast of one: printed as a number */
+    TLMC_PLACE_TABLE,   /* constant tensor: a static const array */
+    TLMC_PLACE_WEIGHTS, /* the leaf of a parameter or saved state: slot */
+    TLMC_PLACE_STATE,   /* the leaf of an optimizer state, accumulator or transient state: slot */
+    TLMC_PLACE_SCALAR,  /* step scalar: slot */
+    TLMC_PLACE_ARENA    /* offset in the activations block */
 };
 
 struct tlmc_placement {
     enum tlmc_place place;
-    uint32_t storage; /* the value that owns the memory: itself, or the one it views or overwrites */
-    size_t offset;    /* ARENA: bytes from its start, a multiple of TLMC_ALIGN */
+    uint32_t
+        storage;   /* the value that owns the memory: itself, or the one it views or overwrites */
+    size_t offset; /* ARENA: bytes from its start, a multiple of TLMC_ALIGN */
     size_t bytes;
     uint32_t first_step, last_step; /* ARENA: lifetime of the storage, in steps of the form */
 };
@@ -34,34 +36,40 @@ struct tlmc_placement {
 enum { TLMC_ALIGN = 64 };
 
 enum tlmc_step_kind {
-    TLMC_STEP_NOTHING,   /* view, constant or folded node: said in the report, no code; note says what */
-    TLMC_STEP_CALL,      /* one node (its folded neighbours besides): one kernel call */
-    TLMC_STEP_POINTWISE, /* pointwise and broadcast nodes of one loop */
-    TLMC_STEP_UPDATES    /* several UPDATE nodes of one op, options and kernel: one loop over a table of tensors */
+    TLMC_STEP_NOTHING, /* view, constant or folded node: said in the report, no code; note says what
+                        */
+    TLMC_STEP_CALL,    /* one node (its folded neighbours besides): one kernel call */
+    TLMC_STEP_POINTWISE, /* pointwise and broadcast nodes of one loop; for each element it reads
+                            all, then stores */
+    TLMC_STEP_UPDATES /* several UPDATE nodes of one op, options and kernel: one loop over a table
+                         of tensors */
 };
 
 struct tlmc_step {
     enum tlmc_step_kind kind;
     enum tlmc_phase phase;
-    uint32_t *nodes; /* ascending; the first one names the step.  Leaves stand in no step.  A broadcast that only loops
-                        read stands in each of them: the loop reads the broadcast's operand, nothing is stored */
+    uint32_t *nodes; /* ascending; the first one names the step.  Leaves stand in no step.  A
+                        broadcast that only loops read stands in each of them: the loop reads the
+                        broadcast's operand, nothing is stored */
     uint32_t node_count;
     const char *note; /* "folded into matmul, transpose_b", "view, no code"; NULL: none */
     bool transpose_a, transpose_b; /* MATMUL calls: the operand is read through a folded permute */
-    uint32_t operands[2];          /* MATMUL calls: the values really read (the permute's input when folded) */
+    uint32_t
+        operands[2]; /* MATMUL calls: the values really read (the permute's input when folded) */
     size_t workspace_offset, workspace_bytes;
 };
 
 struct tlmc_plan_form {
     const struct tlmc_form *form;
-    const struct tlmc_capsule **choice; /* a node: its capsule; NULL for leaves and when nothing was admissible */
-    struct tlmc_refusal **refusals;     /* a node: every other capsule of its op, array ended by a NULL capsule */
+    const struct tlmc_capsule *
+        *choice; /* a node: its capsule; NULL for leaves and when nothing was admissible */
+    struct tlmc_refusal *
+        *refusals; /* a node: every other capsule of its op, array ended by a NULL capsule */
     struct tlmc_step *steps;
     uint32_t step_count;
-    struct tlmc_placement *values;      /* a value each */
-    size_t scalars_offset;              /* of the step scalars' block in the arena, when the form has SCALAR leaves */
-    size_t arena_bytes;                 /* planned peak, a multiple of TLMC_ALIGN */
-    size_t lower_bound;                 /* the largest sum of live bytes at any step */
+    struct tlmc_placement *values; /* a value each */
+    size_t arena_bytes;            /* planned peak, a multiple of TLMC_ALIGN */
+    size_t lower_bound;            /* the largest sum of live bytes at any step */
 };
 
 struct tlmc_failure { /* one reason the gate did not accept; of several equal ones the first */
@@ -85,27 +93,33 @@ struct tlmc_plan {
 };
 
 struct tlmc_plan_options {
-    const char *device;      /* NULL: the profile's, or cpu */
-    const char *profile;     /* NULL: the device's default */
-    const char *const *only_entries; /* NULL-terminated; NULL: all.  "infer" leaves train and eval forms out */
+    const char *device;  /* NULL: the profile's, or cpu */
+    const char *profile; /* NULL: the device's default */
+    const char *const
+        *only_entries; /* NULL-terminated; NULL: all.  "infer" leaves train and eval forms out */
     bool deterministic;
 };
 
-/* Chooses, groups, lays out memory and audits.  NULL when the device or profile is refused (reported to diags);
-   else a plan, whose failures say why it would not be accepted. */
-struct tlmc_plan *tlmc_plan_make(const struct tlmc_module *module, const struct tlmc_catalog *catalog,
+/* Chooses, groups, lays out memory and audits.  NULL when the device or profile is refused
+   (reported to diags); else a plan, whose failures say why it would not be accepted. */
+struct tlmc_plan *tlmc_plan_make(const struct tlmc_module *module,
+                                 const struct tlmc_catalog *catalog,
                                  const struct tlmc_plan_options *options, struct tlmc_diags *diags);
 
-/* An accepted plan: opaque, made by tlmc_plan_accept alone, which repeats the admissibility of every choice.  NULL when
-   the plan has failures (reported to diags) or a capsule is `status planned`. */
+/* An accepted plan: opaque, made by tlmc_plan_accept alone, which repeats the admissibility of
+   every choice.  NULL when the plan has failures (reported to diags) or a capsule is `status
+   planned`. */
 typedef struct tlmc_accepted_plan tlmc_accepted_plan;
 const tlmc_accepted_plan *tlmc_plan_accept(const struct tlmc_plan *plan, struct tlmc_diags *diags);
 const struct tlmc_plan *tlmc_accepted(const tlmc_accepted_plan *plan);
 
 /* ---- reports */
 struct tlmc_strbuf;
-struct tlmc_report_options { bool explain, contracts, steps; };
-void tlmc_plan_text(const struct tlmc_plan *plan, const struct tlmc_report_options *options, struct tlmc_strbuf *out);
+struct tlmc_report_options {
+    bool explain, contracts, steps;
+};
+void tlmc_plan_text(const struct tlmc_plan *plan, const struct tlmc_report_options *options,
+                    struct tlmc_strbuf *out);
 void tlmc_plan_json(const struct tlmc_plan *plan, struct tlmc_strbuf *out);
 void tlmc_plan_dot(const struct tlmc_plan *plan, struct tlmc_strbuf *out);
 

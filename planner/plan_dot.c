@@ -1,5 +1,5 @@
-/* The plan as a Graphviz digraph: a cluster for each form and phase, a box for each step, an edge from the step that
-   makes a value to each step that reads it. */
+/* The plan as a Graphviz digraph: a cluster for each form and phase, a box for each step, an edge
+   from the step that makes a value to each step that reads it. */
 #include "plan_report.h"
 
 #include <stdio.h>
@@ -13,7 +13,8 @@ static void quote(const char *text, struct tlmc_strbuf *out)
     }
 }
 
-static void print_step(const struct tlmc_plan_form *form, uint32_t f, uint32_t s, struct tlmc_strbuf *out)
+static void print_step(const struct tlmc_plan_form *form, uint32_t f, uint32_t s,
+                       struct tlmc_strbuf *out)
 {
     const struct tlmc_graph *graph = form->form->graph;
     const struct tlmc_step *step = &form->steps[s];
@@ -22,7 +23,8 @@ static void print_step(const struct tlmc_plan_form *form, uint32_t f, uint32_t s
 
     tlmc_strbuf_printf(out, "    f%us%u [label=\"", f, s);
     for (i = 0; i < step->node_count && i < 8; i++)
-        tlmc_strbuf_printf(out, "%s%s", i ? ", " : "", tlmc_op_info(graph->nodes[step->nodes[i]].op)->name);
+        tlmc_strbuf_printf(out, "%s%s", i ? ", " : "",
+                           tlmc_op_info(graph->nodes[step->nodes[i]].op)->name);
     if (step->node_count > 8)
         tlmc_strbuf_printf(out, ", ... (%u)", step->node_count);
     tlmc_strbuf_add(out, "\\n");
@@ -61,8 +63,9 @@ void tlmc_plan_dot(const struct tlmc_plan *plan, struct tlmc_strbuf *out)
 {
     uint32_t f, s;
 
-    tlmc_strbuf_printf(out, "digraph \"%s\" {\n  rankdir=TB;\n  node [shape=box, fontname=\"sans-serif\"];\n",
-                       plan->module->name);
+    tlmc_strbuf_printf(
+        out, "digraph \"%s\" {\n  rankdir=TB;\n  node [shape=box, fontname=\"sans-serif\"];\n",
+        plan->module->name);
     for (f = 0; f < plan->form_count; f++) {
         const struct tlmc_plan_form *form = tlmc_report_form(plan, f);
         enum tlmc_phase phase = TLMC_PHASE_COUNT;
@@ -72,9 +75,9 @@ void tlmc_plan_dot(const struct tlmc_plan *plan, struct tlmc_strbuf *out)
                 if (phase != TLMC_PHASE_COUNT)
                     tlmc_strbuf_add(out, "  }\n");
                 phase = form->steps[s].phase;
-                tlmc_strbuf_printf(out, "  subgraph cluster_f%u_%s {\n    label=\"%s %s: %s\";\n", f,
-                                   tlmc_phase_name(phase), form->form->entry, tlmc_mode_name(form->form->mode),
-                                   tlmc_phase_name(phase));
+                tlmc_strbuf_printf(out, "  subgraph cluster_f%u_%s {\n    label=\"%s %s: %s\";\n",
+                                   f, tlmc_phase_name(phase), form->form->entry,
+                                   tlmc_mode_name(form->form->mode), tlmc_phase_name(phase));
             }
             print_step(form, f, s, out);
         }

@@ -1,5 +1,5 @@
-/* Inside the planner room: the stages of a plan.  tlmc_plan_make (plan.c) runs choose, group and memory for each form
-   and audits the whole; accept.c repeats the checks of choose.c. */
+/* Inside the planner room: the stages of a plan.  tlmc_plan_make (plan.c) runs choose, group and
+   memory for each form and audits the whole; accept.c repeats the checks of choose.c. */
 #ifndef TLMC_PLANNER_PLAN_INTERNAL_H
 #define TLMC_PLANNER_PLAN_INTERNAL_H
 
@@ -12,7 +12,8 @@ enum tlmc_reason {
     TLMC_REASON_COUNT
 };
 /* In the arena; `operand` may be NULL where the text has no hole. */
-const char *tlmc_reason_text(struct tlmc_arena *arena, enum tlmc_reason reason, const char *operand);
+const char *tlmc_reason_text(struct tlmc_arena *arena, enum tlmc_reason reason,
+                             const char *operand);
 
 /* ---- choose.c */
 struct tlmc_candidates { /* of one op, in order of preference */
@@ -31,8 +32,9 @@ struct tlmc_choosing {
 struct tlmc_demand {
     const struct tlmc_graph *graph;
     uint32_t node;
-    bool gradient;                       /* a VJP rule ran for the node */
-    const struct tlmc_capsule *promised; /* forward capsule whose `backend-vjp` covers the node, or NULL */
+    bool gradient; /* a VJP rule ran for the node */
+    const struct tlmc_capsule
+        *promised; /* forward capsule whose `backend-vjp` covers the node, or NULL */
 };
 
 void tlmc_choosing_init(struct tlmc_choosing *choosing, struct tlmc_arena *arena,
@@ -45,9 +47,12 @@ const char *tlmc_refuse(const struct tlmc_choosing *choosing, const struct tlmc_
 const char *tlmc_refuse_technical(const struct tlmc_choosing *choosing,
                                   const struct tlmc_capsule *capsule,
                                   const struct tlmc_demand *demand);
-const char *tlmc_refuse_trust(const struct tlmc_choosing *choosing, const struct tlmc_capsule *capsule);
-/* The forward node of each VJP rule, by rule number; *count entries, TLMC_NONE where no node has it. */
-uint32_t *tlmc_rule_nodes(struct tlmc_arena *arena, const struct tlmc_graph *graph, uint32_t *count);
+const char *tlmc_refuse_trust(const struct tlmc_choosing *choosing,
+                              const struct tlmc_capsule *capsule);
+/* The forward node of each VJP rule, by rule number; *count entries, TLMC_NONE where no node has
+ * it. */
+uint32_t *tlmc_rule_nodes(struct tlmc_arena *arena, const struct tlmc_graph *graph,
+                          uint32_t *count);
 struct tlmc_demand tlmc_demand_of(const struct tlmc_plan_form *form, const uint32_t *rule_nodes,
                                   uint32_t rule_count, uint32_t node);
 /* Fills choice and refusals of every node that computes. */
@@ -64,18 +69,21 @@ size_t tlmc_workspace_bytes(const struct tlmc_capsule *capsule, const struct tlm
 
 /* ---- audit.c */
 /* Does the policy admit the contract's evidence? */
-bool tlmc_evidence_admitted(const struct tlmc_assurance *policy, const struct tlmc_contract *contract);
+bool tlmc_evidence_admitted(const struct tlmc_assurance *policy,
+                            const struct tlmc_contract *contract);
 /* Does the capsule owe the slot?  Without a VJP mode nothing is owed for gradients. */
 bool tlmc_slot_owed(const struct tlmc_capsule *capsule, enum tlmc_slot slot);
 /* The slot whose contract does not claim what it owes, or TLMC_SLOT_COUNT. */
 enum tlmc_slot tlmc_misaligned_slot(const struct tlmc_capsule *capsule);
-/* Fills the plan's failures: no capsule, planned capsules, missing providers, evidence of groups. */
+/* Fills the plan's failures: no capsule, planned capsules, missing providers, evidence of groups.
+ */
 void tlmc_audit(struct tlmc_plan *plan, const struct tlmc_choosing *choosing);
 
 /* ---- group.c, memplan.c */
-void tlmc_group(struct tlmc_arena *arena, const struct tlmc_profile *profile, struct tlmc_plan_form *form);
-void tlmc_memplan_form(struct tlmc_arena *arena, const struct tlmc_module *module, struct tlmc_plan_form *form,
-                       const size_t *param_offsets);
+void tlmc_group(struct tlmc_arena *arena, const struct tlmc_profile *profile,
+                struct tlmc_plan_form *form);
+void tlmc_memplan_form(struct tlmc_arena *arena, const struct tlmc_module *module,
+                       struct tlmc_plan_form *form, const size_t *param_offsets);
 void tlmc_memplan_params(struct tlmc_plan *plan);
 
 #endif

@@ -1,5 +1,5 @@
-/* The plan as JSON, for tools and as the manifest of an emitted program.  Keys stand in a fixed order; no time, path or
-   host is in it. */
+/* The plan as JSON, for tools and as the manifest of an emitted program.  Keys stand in a fixed
+   order; no time, path or host is in it. */
 #include "plan_report.h"
 
 #include <jansson.h>
@@ -99,7 +99,8 @@ static json_t *refusals_json(const struct tlmc_refusal *r)
     return array;
 }
 
-static json_t *node_json(const struct tlmc_plan *plan, const struct tlmc_plan_form *form, uint32_t node)
+static json_t *node_json(const struct tlmc_plan *plan, const struct tlmc_plan_form *form,
+                         uint32_t node)
 {
     const struct tlmc_node *n = &form->form->graph->nodes[node];
     json_t *object = json_object(), *inputs = json_array(), *results = json_array();
@@ -137,8 +138,8 @@ static json_t *value_json(const struct tlmc_plan_form *form, uint32_t value)
     set(object, "name", text_of(tlmc_report_value(graph, value, name)));
     set(object, "type", type_json(tlmc_value_type(graph, value)));
     set(object, "place", text_of(tlmc_place_name(v->place)));
-    if (v->place == TLMC_PLACE_ARENA || v->place == TLMC_PLACE_WEIGHTS || v->place == TLMC_PLACE_STATE ||
-        v->place == TLMC_PLACE_SCALAR)
+    if (v->place == TLMC_PLACE_ARENA || v->place == TLMC_PLACE_WEIGHTS ||
+        v->place == TLMC_PLACE_STATE)
         set(object, "offset", size_of(v->offset));
     if (v->storage != value)
         set(object, "storage", json_integer(v->storage));
@@ -176,7 +177,8 @@ static json_t *step_json(const struct tlmc_step *step)
 static json_t *form_json(const struct tlmc_plan *plan, const struct tlmc_plan_form *form)
 {
     const struct tlmc_graph *graph = form->form->graph;
-    json_t *object = json_object(), *nodes = json_array(), *values = json_array(), *steps = json_array();
+    json_t *object = json_object(), *nodes = json_array(), *values = json_array(),
+           *steps = json_array();
     uint32_t i;
 
     set(object, "entry", text_of(form->form->entry));

@@ -1,10 +1,10 @@
 /* `--steps`: the plan of a form, one step a line:
 
-       s3 n7 matmul  8:6  native_c.matmul checked  x[4,64]@0, fc1.weight[128,64] transpose_b -> h[4,128]@1024  ws=0
-       s4 n8..n9 pointwise(broadcast,add)  ...
+       s3 n7 matmul  8:6  native_c.matmul checked  x[4,64]@0, fc1.weight[128,64] transpose_b ->
+   h[4,128]@1024  ws=0 s4 n8..n9 pointwise(broadcast,add)  ...
 
-   Places: @N an offset in the arena, weights@N and state@N in those blocks, `number` and `table` constants.  Refusals
-   stand below with --explain. */
+   Places: @N an offset in the arena, weights@N and state@N in those blocks, `number` and `table`
+   constants.  Refusals stand below with --explain. */
 #include "plan_report.h"
 
 #include <stdio.h>
@@ -32,10 +32,12 @@ const char *tlmc_step_kind_name(enum tlmc_step_kind kind)
 
 const char *tlmc_place_name(enum tlmc_place place)
 {
-    static const char *const names[] = { [TLMC_PLACE_NONE] = "none",       [TLMC_PLACE_LITERAL] = "number",
-                                         [TLMC_PLACE_TABLE] = "table",     [TLMC_PLACE_WEIGHTS] = "weights",
-                                         [TLMC_PLACE_STATE] = "state",     [TLMC_PLACE_SCALAR] = "scalar",
-                                         [TLMC_PLACE_ARENA] = "arena" };
+    static const char *const names[] = {
+        [TLMC_PLACE_NONE] = "none",   [TLMC_PLACE_LITERAL] = "number",
+        [TLMC_PLACE_TABLE] = "table", [TLMC_PLACE_WEIGHTS] = "weights",
+        [TLMC_PLACE_STATE] = "state", [TLMC_PLACE_SCALAR] = "scalar",
+        [TLMC_PLACE_ARENA] = "arena"
+    };
 
     return names[place];
 }
@@ -70,7 +72,9 @@ static void print_value(const struct tlmc_plan_form *form, uint32_t value, struc
     case TLMC_PLACE_TABLE:
     case TLMC_PLACE_SCALAR: tlmc_strbuf_printf(out, " %s", tlmc_place_name(v->place)); return;
     case TLMC_PLACE_WEIGHTS:
-    case TLMC_PLACE_STATE: tlmc_strbuf_printf(out, " %s@%zu", tlmc_place_name(v->place), v->offset); return;
+    case TLMC_PLACE_STATE:
+        tlmc_strbuf_printf(out, " %s@%zu", tlmc_place_name(v->place), v->offset);
+        return;
     case TLMC_PLACE_ARENA: tlmc_strbuf_printf(out, "@%zu", v->offset); return;
     }
     TLMC_UNREACHABLE();
@@ -97,7 +101,8 @@ static void print_operands(const struct tlmc_plan_form *form, const struct tlmc_
     for (i = 0; i < step->node_count; i++)
         for (k = 0; k < graph->nodes[step->nodes[i]].input_count; k++) {
             const bool folded = k < 2 && step->operands[k] != TLMC_NONE;
-            const uint32_t value = folded ? step->operands[k] : graph->nodes[step->nodes[i]].inputs[k];
+            const uint32_t value =
+                folded ? step->operands[k] : graph->nodes[step->nodes[i]].inputs[k];
 
             if (value == TLMC_NONE || (step->node_count > 1 && is_inside(step, graph, value)))
                 continue;
@@ -119,7 +124,8 @@ static void print_operands(const struct tlmc_plan_form *form, const struct tlmc_
         }
 }
 
-static void print_results(const struct tlmc_plan_form *form, const struct tlmc_step *step, struct tlmc_strbuf *out)
+static void print_results(const struct tlmc_plan_form *form, const struct tlmc_step *step,
+                          struct tlmc_strbuf *out)
 {
     const struct tlmc_graph *graph = form->form->graph;
     unsigned count = 0;
@@ -141,7 +147,8 @@ static void print_results(const struct tlmc_plan_form *form, const struct tlmc_s
     }
 }
 
-static void print_ops(const struct tlmc_graph *graph, const struct tlmc_step *step, struct tlmc_strbuf *out)
+static void print_ops(const struct tlmc_graph *graph, const struct tlmc_step *step,
+                      struct tlmc_strbuf *out)
 {
     const uint32_t last = step->nodes[step->node_count - 1];
     uint32_t i;
@@ -155,10 +162,12 @@ static void print_ops(const struct tlmc_graph *graph, const struct tlmc_step *st
     }
     tlmc_strbuf_printf(out, " %s(", tlmc_step_kind_name(step->kind));
     if (step->kind == TLMC_STEP_UPDATES)
-        tlmc_strbuf_printf(out, "%s, %u tensors", tlmc_op_info(graph->nodes[last].op)->name, step->node_count);
+        tlmc_strbuf_printf(out, "%s, %u tensors", tlmc_op_info(graph->nodes[last].op)->name,
+                           step->node_count);
     else
         for (i = 0; i < step->node_count; i++)
-            tlmc_strbuf_printf(out, "%s%s", i ? "," : "", tlmc_op_info(graph->nodes[step->nodes[i]].op)->name);
+            tlmc_strbuf_printf(out, "%s%s", i ? "," : "",
+                               tlmc_op_info(graph->nodes[step->nodes[i]].op)->name);
     tlmc_strbuf_char(out, ')');
 }
 
@@ -178,7 +187,8 @@ static void print_step(const struct tlmc_plan *plan, const struct tlmc_plan_form
 
         tlmc_strbuf_printf(out, "  %u:%u", place.line, place.column);
     }
-    tlmc_strbuf_printf(out, "  %s %s ", k ? k->name : "no capsule", k ? tlmc_trust_name(k->trust) : "-");
+    tlmc_strbuf_printf(out, "  %s %s ", k ? k->name : "no capsule",
+                       k ? tlmc_trust_name(k->trust) : "-");
     print_operands(form, step, out);
     print_results(form, step, out);
     if (step->workspace_bytes)
@@ -198,8 +208,8 @@ void tlmc_report_steps(const struct tlmc_plan *plan, const struct tlmc_plan_form
     enum tlmc_phase phase = TLMC_PHASE_COUNT;
     uint32_t s;
 
-    tlmc_strbuf_printf(out, "steps of %s %s  arena=%zu\n", form->form->entry, tlmc_mode_name(form->form->mode),
-                       form->arena_bytes);
+    tlmc_strbuf_printf(out, "steps of %s %s  arena=%zu\n", form->form->entry,
+                       tlmc_mode_name(form->form->mode), form->arena_bytes);
     for (s = 0; s < form->step_count; s++) {
         if (form->steps[s].phase != phase) {
             phase = form->steps[s].phase;

@@ -1,11 +1,12 @@
-/* The text report.  For each op and capsule one block, forward, then backward, then optimizer, in execution order:
+/* The text report.  For each op and capsule one block, forward, then backward, then optimizer, in
+   execution order:
 
        matmul: native_cuda.matmul
          provider=native-cuda trust=checked vjp=backend-vjp
          numeric=[round=..,subnormal=..,contract=..,reduce=..]
 
-   then what costs nothing, then memory.  --contracts adds the four obligations and the arithmetic id, --explain every
-   refusal, --steps the steps of each form (plan_steps.c). */
+   then what costs nothing, then memory.  --contracts adds the four obligations and the arithmetic
+   id, --explain every refusal, --steps the steps of each form (plan_steps.c). */
 #include "plan_report.h"
 
 #include <string.h>
@@ -30,7 +31,7 @@ struct row { /* one block */
     enum tlmc_op op;
     const struct tlmc_capsule *capsule;
     const struct tlmc_plan_form *form;
-    uint32_t node; /* the first that has it: its refusals are shown */
+    uint32_t node;         /* the first that has it: its refusals are shown */
     bool costs_nothing[2]; /* some nodes have no code; some have */
     const char *notes[4];
     unsigned note_count;
@@ -38,8 +39,8 @@ struct row { /* one block */
 
 typedef TLMC_VEC(struct row) row_vec;
 
-static struct row *row_of(const struct tlmc_plan *plan, row_vec *rows, const struct tlmc_plan_form *form,
-                          uint32_t node)
+static struct row *row_of(const struct tlmc_plan *plan, row_vec *rows,
+                          const struct tlmc_plan_form *form, uint32_t node)
 {
     const enum tlmc_op op = form->form->graph->nodes[node].op;
     unsigned i;
@@ -48,7 +49,8 @@ static struct row *row_of(const struct tlmc_plan *plan, row_vec *rows, const str
         if (rows->items[i].op == op && rows->items[i].capsule == form->choice[node])
             return &rows->items[i];
     TLMC_PUSH(plan->module->arena, rows,
-              ((struct row){ .op = op, .capsule = form->choice[node], .form = form, .node = node }));
+              ((struct row){
+                  .op = op, .capsule = form->choice[node], .form = form, .node = node }));
     return &rows->items[rows->count - 1];
 }
 
@@ -80,7 +82,8 @@ static void collect(const struct tlmc_plan *plan, row_vec *rows)
             for (s = 0; s < form->step_count; s++)
                 for (n = 0; n < form->steps[s].node_count; n++)
                     if (sections[section] & (1u << form->steps[s].phase))
-                        add_note(row_of(plan, rows, form, form->steps[s].nodes[n]), form->steps[s].note);
+                        add_note(row_of(plan, rows, form, form->steps[s].nodes[n]),
+                                 form->steps[s].note);
         }
 }
 
@@ -96,7 +99,8 @@ void tlmc_report_contracts(const struct tlmc_capsule *k, struct tlmc_strbuf *out
 
         tlmc_strbuf_printf(out, "    %s: %s", tlmc_slot_name((enum tlmc_slot)slot), c->claim);
         if (owed)
-            tlmc_strbuf_printf(out, "; %s%s%s", tlmc_evidence_label(c->evidence), *c->name ? " " : "", c->name);
+            tlmc_strbuf_printf(out, "; %s%s%s", tlmc_evidence_label(c->evidence),
+                               *c->name ? " " : "", c->name);
         if (*c->summary)
             tlmc_strbuf_printf(out, " (%s)", c->summary);
         if (*c->provenance)
@@ -121,7 +125,8 @@ static void print_refusals(const struct row *row, bool all, struct tlmc_strbuf *
             tlmc_strbuf_printf(out, "  %s refused: %s\n", r->capsule->name, r->text);
 }
 
-static void print_row(const struct row *row, const struct tlmc_report_options *options, struct tlmc_strbuf *out)
+static void print_row(const struct row *row, const struct tlmc_report_options *options,
+                      struct tlmc_strbuf *out)
 {
     const struct tlmc_capsule *k = row->capsule;
     const char *op = tlmc_op_info(row->op)->name;
@@ -140,7 +145,8 @@ static void print_row(const struct row *row, const struct tlmc_report_options *o
     }
     print_refusals(row, options->explain || !k, out);
     for (i = 0; i < row->note_count; i++)
-        tlmc_strbuf_printf(out, "%s: %s%s\n", op, row->notes[i], row->costs_nothing[1] ? ", where it can" : "");
+        tlmc_strbuf_printf(out, "%s: %s%s\n", op, row->notes[i],
+                           row->costs_nothing[1] ? ", where it can" : "");
 }
 
 /* ---- the whole */
@@ -174,9 +180,9 @@ static void print_memory(const struct tlmc_plan *plan, struct tlmc_strbuf *out)
     for (i = 0; i < plan->form_count; i++) {
         const struct tlmc_plan_form *form = tlmc_report_form(plan, i);
 
-        tlmc_strbuf_printf(out, "  %s %s: planned peak %zu bytes, lower bound %zu, %u steps\n", form->form->entry,
-                           tlmc_mode_name(form->form->mode), form->arena_bytes, form->lower_bound,
-                           form->step_count);
+        tlmc_strbuf_printf(out, "  %s %s: planned peak %zu bytes, lower bound %zu, %u steps\n",
+                           form->form->entry, tlmc_mode_name(form->form->mode), form->arena_bytes,
+                           form->lower_bound, form->step_count);
     }
 }
 
@@ -192,7 +198,8 @@ static void print_failures(const struct tlmc_plan *plan, struct tlmc_strbuf *out
 
         tlmc_strbuf_add(out, "  ");
         if (f->form)
-            tlmc_strbuf_printf(out, "%s: ", tlmc_op_info(f->form->form->graph->nodes[f->node].op)->name);
+            tlmc_strbuf_printf(out,
+                               "%s: ", tlmc_op_info(f->form->form->graph->nodes[f->node].op)->name);
         if (f->capsule)
             tlmc_strbuf_printf(out, "%s: ", f->capsule->name);
         tlmc_strbuf_printf(out, "%s\n", f->text);
@@ -207,9 +214,10 @@ void tlmc_plan_text(const struct tlmc_plan *plan, const struct tlmc_report_optio
     unsigned i;
 
     collect(plan, &rows);
-    tlmc_strbuf_printf(out, "plan %s  profile=%s device=%s assurance=%s vjp=%s%s\n", plan->module->name, p->name,
-                       tlmc_device_name(p->device), tlmc_assurance_name(&p->assurance),
-                       tlmc_vjp_mode_name(p->vjp), plan->deterministic ? " deterministic" : "");
+    tlmc_strbuf_printf(out, "plan %s  profile=%s device=%s assurance=%s vjp=%s%s\n",
+                       plan->module->name, p->name, tlmc_device_name(p->device),
+                       tlmc_assurance_name(&p->assurance), tlmc_vjp_mode_name(p->vjp),
+                       plan->deterministic ? " deterministic" : "");
     print_boundary(&rows, out);
     for (i = 0; i < rows.count; i++)
         print_row(&rows.items[i], options, out);

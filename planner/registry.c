@@ -4,9 +4,10 @@
        field  : NAME value ("," value)* ";"          commas may be left out
        value  : WORD | STRING | WORD "=" WORD | WORD "(" INTEGER ")"
 
-   `defaults` holds for the capsules that follow in the file; a later block replaces the fields it names.  `{op}` in a
-   value stands for the capsule's op.  First the text becomes entries of fields (here), then each kind of entry is
-   read against its field table (registry_entry.c).  Errors are collected; reading goes on after the next ';' or '}'. */
+   `defaults` holds for the capsules that follow in the file; a later block replaces the fields it
+   names.  `{op}` in a value stands for the capsule's op.  First the text becomes entries of fields
+   (here), then each kind of entry is read against its field table (registry_entry.c).  Errors are
+   collected; reading goes on after the next ';' or '}'. */
 #include "registry.h"
 
 #include "registry_entry.h"
@@ -162,8 +163,8 @@ static bool parse_body(struct parser *p, const struct tlmc_reg_kind *kind,
         parse_field(p, kind, entry);
     if (!at_punct(p, '}')) {
         if (p->scan.token == TLMC_REG_END)
-            tlmc_report(p->reader->diags, TLMC_E_REGISTRY, entry->span, "'{' of '%s' is never closed",
-                        entry->name);
+            tlmc_report(p->reader->diags, TLMC_E_REGISTRY, entry->span,
+                        "'{' of '%s' is never closed", entry->name);
         return false;
     }
     tlmc_reg_next(&p->scan);
@@ -186,7 +187,8 @@ static void inherit_numeric(struct parser *p, struct tlmc_reg_field *into,
 }
 
 /* Fields of `from` that `into` does not have. */
-static void inherit(struct parser *p, struct tlmc_reg_entry *into, const struct tlmc_reg_entry *from)
+static void inherit(struct parser *p, struct tlmc_reg_entry *into,
+                    const struct tlmc_reg_entry *from)
 {
     const unsigned own = into->fields.count;
     unsigned i, j;

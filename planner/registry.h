@@ -1,5 +1,6 @@
-/* Inside the planner room: reading registry texts.  In: one file of the sources.  Out: its capsules, profiles and
-   providers.  Refuses with a place whatever is unknown, missing, repeated or malformed; never recurses. */
+/* Inside the planner room: reading registry texts.  In: one file of the sources.  Out: its
+   capsules, profiles and providers.  Refuses with a place whatever is unknown, missing, repeated or
+   malformed; never recurses. */
 #ifndef TLMC_PLANNER_REGISTRY_H
 #define TLMC_PLANNER_REGISTRY_H
 
@@ -46,8 +47,8 @@ struct tlmc_reg_scanner {
     uint32_t length, at, file;
     /* the current token */
     enum tlmc_reg_token token;
-    tlmc_sym word;     /* WORD, STRING: its text, escapes resolved */
-    char punct;        /* PUNCT: one of { } ; , = ( ) */
+    tlmc_sym word; /* WORD, STRING: its text, escapes resolved */
+    char punct;    /* PUNCT: one of { } ; , = ( ) */
     struct tlmc_span span;
 };
 
@@ -61,7 +62,7 @@ struct tlmc_reg_value {
     tlmc_sym text;
     tlmc_sym assigned; /* NAME=assigned, else NULL */
     bool is_string, has_argument;
-    int64_t argument;  /* NAME(argument) */
+    int64_t argument; /* NAME(argument) */
     struct tlmc_span span;
 };
 
@@ -103,6 +104,6 @@ bool tlmc_registry_read(const struct tlmc_registry_reader *reader, struct tlmc_r
 /* ---- predicates of `admit` lines and workspace rules (admit.def, workspace.def) */
 int tlmc_admit_find(const char *predicate); /* -1: unknown */
 bool tlmc_admit_takes_argument(int predicate);
-int tlmc_workspace_find(const char *rule);  /* -1: unknown */
+int tlmc_workspace_find(const char *rule); /* -1: unknown */
 
 #endif

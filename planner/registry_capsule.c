@@ -1,5 +1,5 @@
-/* A `capsule` entry -> struct tlmc_capsule.  Names and symbols go into emitted text, so their bytes are bounded here:
-   a symbol is a C identifier, a header a plain path, link flags plain words. */
+/* A `capsule` entry -> struct tlmc_capsule.  Names and symbols go into emitted text, so their bytes
+   are bounded here: a symbol is a C identifier, a header a plain path, link flags plain words. */
 #include "registry_entry.h"
 
 #include "strbuf.h"
@@ -22,8 +22,8 @@ static bool only(const char *text, const char *extra)
 }
 
 /* Reports a text whose bytes do not fit its field. */
-static void check_bytes(const struct tlmc_reg_reading *r, int id, const char *text, const char *extra,
-                        const char *what)
+static void check_bytes(const struct tlmc_reg_reading *r, int id, const char *text,
+                        const char *extra, const char *what)
 {
     const struct tlmc_reg_field *field = tlmc_reg_find(r, id);
 
@@ -75,7 +75,8 @@ static void read_numeric(const struct tlmc_reg_reading *r, struct tlmc_numeric *
         if (k == 4 || !value->assigned || given[k]) {
             struct tlmc_diag *diag =
                 tlmc_report(r->reader->diags, TLMC_E_REGISTRY_FIELD, value->span,
-                            k < 4 && given[k] ? "'%s' is given twice" : "'%s' is no numerical policy",
+                            k < 4 && given[k] ? "'%s' is given twice"
+                                              : "'%s' is no numerical policy",
                             value->text);
 
             tlmc_hint(r->reader->diags, diag,
@@ -137,9 +138,10 @@ static void read_admits(const struct tlmc_reg_reading *r, struct tlmc_capsule *c
 
             if (row < 0 || tlmc_admit_takes_argument(row) != value->has_argument) {
                 tlmc_report(r->reader->diags, TLMC_E_REGISTRY_FIELD, value->span,
-                            row < 0                             ? "unknown predicate '%s'"
-                            : tlmc_admit_takes_argument(row) ? "predicate '%s' needs a number in brackets"
-                                                                : "predicate '%s' takes no number",
+                            row < 0 ? "unknown predicate '%s'"
+                            : tlmc_admit_takes_argument(row)
+                                ? "predicate '%s' needs a number in brackets"
+                                : "predicate '%s' takes no number",
                             value->text);
                 continue;
             }
@@ -254,14 +256,12 @@ void tlmc_reg_capsule(const struct tlmc_reg_reading *given, struct tlmc_registry
         return;
     reading.op = tlmc_reg_text(r, TLMC_F_OP);
     capsule.provider = tlmc_reg_text(r, TLMC_F_PROVIDER);
-    capsule.device =
-        (enum tlmc_device)tlmc_reg_spelled(r, TLMC_F_DEVICE, TLMC_SPELLED_DEVICE, 0);
+    capsule.device = (enum tlmc_device)tlmc_reg_spelled(r, TLMC_F_DEVICE, TLMC_SPELLED_DEVICE, 0);
     capsule.trust = (enum tlmc_trust)tlmc_reg_spelled(r, TLMC_F_TRUST, TLMC_SPELLED_TRUST, 0);
     capsule.vjp = (enum tlmc_vjp_mode)tlmc_reg_spelled(r, TLMC_F_VJP_MODE, TLMC_SPELLED_VJP, 0);
     capsule.status =
         (enum tlmc_status)tlmc_reg_spelled(r, TLMC_F_STATUS, TLMC_SPELLED_STATUS, TLMC_AVAILABLE);
-    capsule.supports_forward =
-        tlmc_reg_spelled(r, TLMC_F_FORWARD, TLMC_SPELLED_YES_NO, 1) == 1;
+    capsule.supports_forward = tlmc_reg_spelled(r, TLMC_F_FORWARD, TLMC_SPELLED_YES_NO, 1) == 1;
     capsule.arithmetic = tlmc_reg_text(r, TLMC_F_ARITHMETIC);
     check_bytes(r, TLMC_F_ARITHMETIC, capsule.arithmetic, "_.-", "an arithmetic id");
     read_numeric(r, &capsule.numeric);

@@ -1,5 +1,5 @@
-/* Field tables of the entry kinds, and what their readers share: finding a field, its words and spellings.  Every
-   refusal names the entry and lists what is known. */
+/* Field tables of the entry kinds, and what their readers share: finding a field, its words and
+   spellings.  Every refusal names the entry and lists what is known. */
 #include "registry_entry.h"
 
 #include "strbuf.h"
@@ -88,8 +88,8 @@ static void report_unknown_field(const struct tlmc_registry_reader *reader,
                                  struct tlmc_span span)
 {
     struct tlmc_diag *diag =
-        tlmc_report(reader->diags, TLMC_E_REGISTRY_FIELD, span, "%s '%s' has a field '%s', which is unknown",
-                    kind->name, entry->name, name);
+        tlmc_report(reader->diags, TLMC_E_REGISTRY_FIELD, span,
+                    "%s '%s' has a field '%s', which is unknown", kind->name, entry->name, name);
     struct tlmc_strbuf known = { 0 };
     int i;
 
@@ -199,7 +199,8 @@ int tlmc_reg_spelled_value(const struct tlmc_reg_reading *r, const struct tlmc_r
     return found;
 }
 
-int tlmc_reg_spelled(const struct tlmc_reg_reading *r, int id, enum tlmc_spelled spelled, int absent)
+int tlmc_reg_spelled(const struct tlmc_reg_reading *r, int id, enum tlmc_spelled spelled,
+                     int absent)
 {
     const struct tlmc_reg_field *field = tlmc_reg_find(r, id);
     tlmc_sym text;
@@ -263,8 +264,7 @@ static void check_evidence(const struct tlmc_reg_reading *r, const struct tlmc_r
     diag = tlmc_report(r->reader->diags, TLMC_E_EVIDENCE, value->span,
                        "evidence '%s' of %s '%s' does not exist", contract->name, r->kind->name,
                        r->entry->name);
-    tlmc_hint(r->reader->diags, diag,
-              "name a file, relative to this one, that holds the %s",
+    tlmc_hint(r->reader->diags, diag, "name a file, relative to this one, that holds the %s",
               tlmc_evidence_name(contract->evidence));
 }
 
@@ -315,8 +315,9 @@ void tlmc_reg_contract(const struct tlmc_reg_reading *r, const struct tlmc_reg_f
     }
     for (; i < field->values.count; i += 2) {
         if (i + 1 >= field->values.count || values[i].is_string || !values[i + 1].is_string) {
-            tlmc_report(r->reader->diags, TLMC_E_REGISTRY_FIELD, values[i].span,
-                        "after its evidence a contract has pairs: claim, summary or source, and a string");
+            tlmc_report(
+                r->reader->diags, TLMC_E_REGISTRY_FIELD, values[i].span,
+                "after its evidence a contract has pairs: claim, summary or source, and a string");
             return;
         }
         contract_text(r, &values[i], tlmc_reg_filled(r, values[i + 1].text), out);
@@ -338,8 +339,9 @@ static bool report_missing_fields(const struct tlmc_reg_reading *r)
     return missing;
 }
 
-void tlmc_reg_entry_read(const struct tlmc_registry_reader *reader, const struct tlmc_reg_kind *kind,
-                         const struct tlmc_reg_entry *entry, struct tlmc_registry *out)
+void tlmc_reg_entry_read(const struct tlmc_registry_reader *reader,
+                         const struct tlmc_reg_kind *kind, const struct tlmc_reg_entry *entry,
+                         struct tlmc_registry *out)
 {
     const struct tlmc_reg_reading r = { .reader = reader, .kind = kind, .entry = entry };
 

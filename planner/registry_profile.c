@@ -28,7 +28,8 @@ static void read_backend(const struct tlmc_reg_reading *r, struct tlmc_profile *
 
 static void read_assurance(const struct tlmc_reg_reading *r, struct tlmc_assurance *out)
 {
-    static const char *const flags[] = { "checked", "fuzzed", "trusted-external", "guards", "tests" };
+    static const char *const flags[] = { "checked", "fuzzed", "trusted-external", "guards",
+                                         "tests" };
     bool *const targets[] = { &out->allow_checked, &out->allow_fuzzed, &out->allow_trusted_external,
                               &out->allow_guards, &out->allow_tests };
     const tlmc_sym name = tlmc_reg_text(r, TLMC_P_ASSURANCE);
@@ -55,9 +56,10 @@ static void read_assurance(const struct tlmc_reg_reading *r, struct tlmc_assuran
         if (k < 5)
             *targets[k] = true;
         else
-            tlmc_report(r->reader->diags, TLMC_E_REGISTRY_FIELD, allow->values.items[i].span,
-                        "unknown flag '%s'; known: checked, fuzzed, trusted-external, guards, tests",
-                        allow->values.items[i].text);
+            tlmc_report(
+                r->reader->diags, TLMC_E_REGISTRY_FIELD, allow->values.items[i].span,
+                "unknown flag '%s'; known: checked, fuzzed, trusted-external, guards, tests",
+                allow->values.items[i].text);
     }
 }
 
@@ -69,7 +71,8 @@ void tlmc_reg_profile(const struct tlmc_reg_reading *r, struct tlmc_registry *ou
     unsigned i;
 
     profile.device = (enum tlmc_device)tlmc_reg_spelled(r, TLMC_P_DEVICE, TLMC_SPELLED_DEVICE, 0);
-    profile.vjp = (enum tlmc_vjp_mode)tlmc_reg_spelled(r, TLMC_P_VJP, TLMC_SPELLED_VJP, TLMC_VJP_GRAPH);
+    profile.vjp =
+        (enum tlmc_vjp_mode)tlmc_reg_spelled(r, TLMC_P_VJP, TLMC_SPELLED_VJP, TLMC_VJP_GRAPH);
     profile.coalesced = tlmc_reg_spelled(r, TLMC_P_LOWERING, TLMC_SPELLED_LOWERING, 1) == 1;
     profile.deterministic = tlmc_reg_spelled(r, TLMC_P_DETERMINISTIC, TLMC_SPELLED_YES_NO, 0) == 1;
     profile.is_default = tlmc_reg_spelled(r, TLMC_P_DEFAULT, TLMC_SPELLED_YES_NO, 0) == 1;
@@ -88,11 +91,12 @@ void tlmc_reg_profile(const struct tlmc_reg_reading *r, struct tlmc_registry *ou
 static void read_group(const struct tlmc_reg_reading *r, const struct tlmc_reg_field *field,
                        struct tlmc_provider *provider)
 {
-    struct tlmc_group_evidence group = {
-        .kind = field->values.items[0].text,
-        .contract = { .evidence = TLMC_EV_MISSING, .name = "", .claim = "grouping moves no rounding point",
-                      .summary = "", .provenance = "" }
-    };
+    struct tlmc_group_evidence group = { .kind = field->values.items[0].text,
+                                         .contract = { .evidence = TLMC_EV_MISSING,
+                                                       .name = "",
+                                                       .claim = "grouping moves no rounding point",
+                                                       .summary = "",
+                                                       .provenance = "" } };
 
     tlmc_reg_contract(r, field, 1, &group.contract);
     TLMC_PUSH(r->reader->arena, &provider->groups, group);
@@ -102,7 +106,8 @@ void tlmc_reg_provider(const struct tlmc_reg_reading *r, struct tlmc_registry *o
 {
     const unsigned before = r->reader->diags->errors;
     struct tlmc_provider provider = { .name = r->entry->name, .span = r->entry->span };
-    const tlmc_sym licence = tlmc_reg_text(r, TLMC_V_LICENCE), reason = tlmc_reg_text(r, TLMC_V_REASON);
+    const tlmc_sym licence = tlmc_reg_text(r, TLMC_V_LICENCE),
+                   reason = tlmc_reg_text(r, TLMC_V_REASON);
     unsigned i;
 
     provider.in_build = tlmc_reg_spelled(r, TLMC_V_IN_BUILD, TLMC_SPELLED_YES_NO, 0) == 1;

@@ -1,6 +1,8 @@
-/* The scanner of registry files: words, strings and seven signs; '#' starts a comment.  Refuses, with a place and once
-   for the file: a byte that starts nothing, an unfinished string, a word or string over 255 bytes, files over 16 MiB.
-   `{op}` inside a word or string is kept as it stands: the reader of entries puts the op's name there. */
+/* The scanner of registry files: words, strings and seven signs; '#' starts a comment.  Refuses,
+   with a place and once for the file: a byte that starts nothing, an unfinished string, a word or
+   string over 255 bytes, files over 16 MiB.
+   `{op}` inside a word or string is kept as it stands: the reader of entries puts the op's name
+   there. */
 #include "registry.h"
 
 #include <stdio.h>

@@ -89,7 +89,7 @@ def devices(folder):
 
 def verified_is_refused(folder):
     open(folder + "/strict.capsules", "w").write(
-        "profile strict_cpu {\n  device cpu;\n  prefer auto;\n  assurance verified;\n  vjp graph-vjp;\n  modules native-c;\n  lowering coalesced;\n}\n")
+        "profile strict_cpu {\n  device cpu;\n  backend auto;\n  assurance verified;\n  vjp graph-vjp;\n  modules native-c;\n  lowering coalesced;\n}\n")
     r = tlmc("plan", example("quickstart_mlp"), "--capsules", folder + "/strict.capsules", "--profile", "strict_cpu")
     r.fails(3, "matmul", "native_c.matmul", "trust-not-admitted(checked)")
 

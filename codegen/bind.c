@@ -10,19 +10,20 @@
 static const struct {
     const char *name;
     enum tlmc_device device;
-    const char *formula;
+    const char *formula, *folder;
 } providers[] = {
-#define PROVIDER(name, device, formula) { name, device, formula },
-#define HANDLER(OP, emitter)
+#define PROVIDER(name, device, formula, folder) { name, device, formula, folder },
+#define HANDLER(OP, emitter, header)
 #include "bind.def"
 };
 
 static const struct {
     enum tlmc_op op;
     void (*emit)(struct tlmc_call *);
+    const char *header;
 } emitters[] = {
-#define PROVIDER(name, device, formula)
-#define HANDLER(OP, emitter) { TLMC_OP_##OP, tlmc_emit_##emitter },
+#define PROVIDER(name, device, formula, folder)
+#define HANDLER(OP, emitter, header) { TLMC_OP_##OP, tlmc_emit_##emitter, header },
 #include "bind.def"
 };
 
@@ -58,8 +59,10 @@ bool tlmc_handler_find(enum tlmc_op op, const char *provider, enum tlmc_device d
     if (pointwise)
         out->formula = providers[chosen].formula;
     for (size_t i = 0; i < sizeof emitters / sizeof *emitters; i++)
-        if (emitters[i].op == op)
+        if (emitters[i].op == op) {
             out->emit = emitters[i].emit;
+            out->header = format(arena, "%s%s", providers[chosen].folder, emitters[i].header);
+        }
     return pointwise || out->emit != NULL;
 }
 

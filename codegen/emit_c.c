@@ -323,9 +323,9 @@ static const char *const *kept_includes(struct tlmc_emit *e)
     return keep;
 }
 
-/* A text with runtime and kernel files put in; `also` are names of .c files to append. */
-static void bundle(struct tlmc_emit *e, struct tlmc_strbuf *text, const char *opening,
-                   const char *const *also, bool header_known)
+/* A text with runtime and kernel files put in; `also` are names of files to append. */
+static void bundle(struct tlmc_emit *e, struct tlmc_strbuf *text, const char *const *also,
+                   bool header_known)
 {
     struct tlmc_bundle state = { .arena = e->arena,
                                  .source = e->options->source,
@@ -334,7 +334,6 @@ static void bundle(struct tlmc_emit *e, struct tlmc_strbuf *text, const char *op
 
     if (header_known) /* NAME.h holds it */
         state.seen[state.seen_count++] = "tlm.h";
-    tlmc_strbuf_add(&whole, opening);
     tlmc_bundle_text(&state, tlmc_strbuf_text(text), &whole);
     for (; also && *also; also++)
         tlmc_bundle_file(&state, *also, &whole);
@@ -349,7 +348,7 @@ static void bundle(struct tlmc_emit *e, struct tlmc_strbuf *text, const char *op
 bool tlmc_emit_c(const tlmc_accepted_plan *accepted, const struct tlmc_emit_options *options,
                  struct tlmc_emission *out, struct tlmc_diags *diags)
 {
-    static const char *const shell[] = { "shell.c", NULL };
+    static const char *const shell[] = { "libtlm.inc", NULL };
     const struct tlmc_plan *plan = tlmc_accepted(accepted);
     struct tlmc_emit e = {
         .plan = plan, .module = plan->module, .options = options, .diags = diags
@@ -380,10 +379,10 @@ bool tlmc_emit_c(const tlmc_accepted_plan *accepted, const struct tlmc_emit_opti
     tlmc_plan_json(plan, add_file(&e, out, ".plan.json"));
     tlmc_emit_cmake(&e, add_file(&e, out, "CMakeLists.txt"));
     if (options->single_file) {
-        bundle(&e, model, "", NULL, true);
-        bundle(&e, header, "", NULL, false);
+        bundle(&e, model, NULL, true);
+        bundle(&e, header, NULL, false);
         if (program)
-            bundle(&e, program, "", shell, true);
+            bundle(&e, program, shell, true);
     }
     for (unsigned i = 0; i < e.links.count && i < TLMC_EMIT_LINKS; i++)
         out->links[out->link_count++] = e.links.items[i];

@@ -460,17 +460,17 @@ static void check_index(struct tlmc_call *call, uint32_t input, int64_t limit)
 {
     struct tlmc_emit *e = call->e;
     const uint32_t value = call->node->inputs[input];
-    struct tlmc_strbuf name = { 0 };
+    struct tlmc_strbuf place = { 0 };
 
-    tlmc_literal_string(&name, tlmc_emit_local(e, call->form, value), 0);
+    tlmc_literal_string(&place, tlmc_emit_place(e, call->node->span), 0);
     tlmc_write(
         &e->entry,
-        "TLM_TRY(tlm_check_index(&m->rt, %{index}, %{n}, %{limit}, %{name}, \"%{place}\"));\n",
+        "TLM_TRY(tlm_check_index(&m->rt, %{index}, %{n}, %{limit}, \"%{name}\", %{place}));\n",
         "index", tlmc_emit_use(e, call->form, value, false), "n",
         number(call, tlmc_type_count(input_type(call, input))), "limit", number(call, limit),
-        "name", tlmc_arena_strdup(e->arena, tlmc_strbuf_text(&name)), "place",
-        tlmc_emit_place(e, call->node->span));
-    tlmc_strbuf_free(&name);
+        "name", tlmc_emit_local(e, call->form, value), "place",
+        tlmc_arena_strdup(e->arena, tlmc_strbuf_text(&place)));
+    tlmc_strbuf_free(&place);
 }
 
 void tlmc_emit_cross_entropy(struct tlmc_call *call)

@@ -124,27 +124,44 @@ static void step_comment(struct tlmc_emit *e, const struct tlmc_emit_form *form,
 
 /* ---- one step */
 
+/* The handler of the step's first node; false and reported when there is none, or it does not fit
+ * the capsule. */
+static bool bind(struct tlmc_emit *e, const struct tlmc_call *call, struct tlmc_handler *handler)
+{
+    const char *error = "no emitter";
+
+    if (!tlmc_handler_find(call->node->op, call->capsule->provider, call->capsule->device, e->arena,
+                           handler))
+        tlmc_emit_refuse(e, call->node, "op '%s' has no emitter",
+                         tlmc_op_info(call->node->op)->name);
+    else if ((error = tlmc_bind(handler, call->capsule, e->arena)) != NULL)
+        tlmc_emit_refuse(e, call->node, "%s", error);
+    return error == NULL;
+}
+
 static void emit_call(struct tlmc_emit *e, struct tlmc_emit_form *form,
                       const struct tlmc_step *step)
 {
     struct tlmc_call call;
     struct tlmc_handler handler;
-    const char *error;
 
     tlmc_call_begin(&call, e, form, step);
     TLMC_CHECK(call.capsule != NULL);
     if (call.capsule->abi == TLMC_ABI_CALL) {
-        tlmc_emit_user_call(&call);
-    } else if (!tlmc_handler_find(call.node->op, call.capsule->provider, call.capsule->device,
-                                  e->arena, &handler)) {
-        tlmc_emit_refuse(e, call.node, "op '%s' has no emitter", tlmc_op_info(call.node->op)->name);
-    } else if ((error = tlmc_bind(&handler, call.capsule, e->arena)) != NULL) {
-        tlmc_emit_refuse(e, call.node, "%s", error);
-    } else if (!handler.emit) {
-        tlmc_emit_pointwise(e, form, step);
-    } else {
-        tlmc_emit_need_header(e, call.capsule->header);
-        handler.emit(&call);
+        for (uint32_t n = 0; n < step->node_count; n++) { /* several: updates */
+            call.node = &form->graph->nodes[step->nodes[n]];
+            tlmc_emit_user_call(&call);
+        }
+    } else if (bind(e, &call, &handler)) {
+        if (handler.emit)
+            tlmc_emit_need_header(e,
+                                  e->options->single_file ? handler.header : call.capsule->header);
+        if (!handler.emit)
+            tlmc_emit_pointwise(e, form, step);
+        else if (step->kind == TLMC_STEP_UPDATES)
+            tlmc_emit_updates(e, form, step);
+        else
+            handler.emit(&call);
     }
     tlmc_call_end(&call);
 }
@@ -155,9 +172,9 @@ static void emit_step(struct tlmc_emit *e, struct tlmc_emit_form *form,
     step_comment(e, form, step);
     switch (step->kind) {
     case TLMC_STEP_NOTHING: break;
-    case TLMC_STEP_CALL: emit_call(e, form, step); break;
+    case TLMC_STEP_CALL:
+    case TLMC_STEP_UPDATES: emit_call(e, form, step); break;
     case TLMC_STEP_POINTWISE: tlmc_emit_pointwise(e, form, step); break;
-    case TLMC_STEP_UPDATES: tlmc_emit_updates(e, form, step); break;
     }
 }
 

@@ -209,7 +209,8 @@ TLM_INLINE double tlm_init_draw(const tlm_param_row *row, uint64_t key, uint64_t
     return row->a + row->b * (sqrt(-2.0 * tlm_log64(u1)) * tlm_cos64(6.283185307179586 * u2));
 }
 
-static inline void tlm_init_param(const tlm_param *param, const tlm_param_row *row, uint64_t seed)
+__attribute__((unused)) static inline void tlm_init_param(const tlm_param *param,
+                                                          const tlm_param_row *row, uint64_t seed)
 {
     const uint64_t stream = tlm_splitmix64(seed + row->ordinal + UINT64_C(0x9e3779b97f4a7c15));
     const uint64_t key = tlm_splitmix64(stream);
@@ -238,8 +239,9 @@ static inline void tlm_init_param(const tlm_param *param, const tlm_param_row *r
 }
 
 /* Initial values of all parameters whose kind is in `kinds` (bits 1 << kind). */
-static inline void tlm_init_params(const tlm_param *params, const tlm_param_row *rows, size_t count,
-                                   unsigned kinds, uint64_t seed)
+__attribute__((unused)) static inline void tlm_init_params(const tlm_param *params,
+                                                           const tlm_param_row *rows, size_t count,
+                                                           unsigned kinds, uint64_t seed)
 {
     for (size_t i = 0; i < count; i++)
         if (kinds >> rows[i].kind & 1)

@@ -75,8 +75,8 @@ typedef struct tlm_rt {
 #endif
 
 /* Results never depend on how ranges are cut: each item writes its own outputs. */
-static inline void tlm_parallel_for(const tlm_rt *rt, size_t count, size_t grain, tlm_range_fn *fn,
-                                    void *context)
+__attribute__((unused)) static inline void
+tlm_parallel_for(const tlm_rt *rt, size_t count, size_t grain, tlm_range_fn *fn, void *context)
 {
     if (count == 0)
         return;

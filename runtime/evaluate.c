@@ -90,7 +90,6 @@ static tlm_status evaluate_batches(struct tlm_session *session, const struct tlm
         for (size_t b = 0; b < batch; b++)
             rows[b] = tlm_subset_row(subset, at + (b < real ? b : real - 1));
         tlm_feed_rows(session, form, dataset, rows, batch);
-        tlm_session_set_run(session, (UINT64_C(1) << TLM_RUNS_EVALUATION) + at / batch);
         status = tlm_session_run(session, form);
         if (status != TLM_OK)
             return status;

@@ -101,7 +101,6 @@ static tlm_status generate_forward(struct generate_run *run, size_t first, size_
     for (size_t b = 0; b < run->batch; b++)
         for (size_t i = 0; i < run->window; i++)
             ids[b * run->window + i] = i < count ? run->tokens[first + i] : 0;
-    tlm_session_set_run(run->session, (UINT64_C(1) << TLM_RUNS_INFERENCE) + run->count);
     return tlm_session_run(run->session, run->form);
 }
 

@@ -54,7 +54,7 @@ static tlm_status gradcheck_forward(struct gradcheck *check, double *loss)
                    session->params[i].count * tlm_dtype_bytes((int)session->params[i].dtype));
     tlm_feed_rows(session, train->form, &check->training->data, check->training->batch_rows,
                   train->batch);
-    tlm_session_set_run(session, 0);
+    session->program->set_step(session->model, 0); /* and with it the draws */
     status = tlm_session_check(session, train->forward(session->model));
     if (status == TLM_OK)
         *loss = tlm_form_loss(session, train->form);

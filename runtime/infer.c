@@ -259,7 +259,6 @@ static tlm_status infer_compute(struct infer_run *run)
                        in->source + (at + (b < real ? b : real - 1)) * in->row_bytes,
                        in->row_bytes);
         }
-        tlm_session_set_run(session, (UINT64_C(1) << TLM_RUNS_INFERENCE) + at / run->batch);
         status = tlm_session_run(session, run->form);
         if (status != TLM_OK)
             return status;

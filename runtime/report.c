@@ -242,7 +242,6 @@ tlm_status tlm_report_probes(struct tlm_session *session, const char *when)
         tlm_status status;
 
         report_feed_probe(session, form, probe);
-        tlm_session_set_run(session, (UINT64_C(1) << TLM_RUNS_INFERENCE) + i);
         status = tlm_session_run(session, form);
         if (status != TLM_OK)
             return status;

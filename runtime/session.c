@@ -167,12 +167,6 @@ tlm_status tlm_session_load(struct tlm_session *session)
     return status;
 }
 
-void tlm_session_set_run(struct tlm_session *session, uint64_t run)
-{
-    if (session->program->set_run)
-        session->program->set_run(session->model, run);
-}
-
 tlm_status tlm_session_run(struct tlm_session *session, const tlm_form *form)
 {
     return tlm_session_check(session, form->run(session->model));

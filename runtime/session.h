@@ -56,10 +56,6 @@ tlm_status tlm_session_wrote(struct tlm_session *session, tlm_status status);
 __attribute__((format(printf, 2, 3))) void tlm_session_note(struct tlm_session *session,
                                                             const char *format, ...);
 
-/* Random draws of the next run are those of number `run`; training uses the numbers from 0. */
-enum { TLM_RUNS_EVALUATION = 62, TLM_RUNS_INFERENCE = 63 }; /* numbers from 1 << these */
-void tlm_session_set_run(struct tlm_session *session, uint64_t run);
-
 /* Runs a form. */
 tlm_status tlm_session_run(struct tlm_session *session, const tlm_form *form);
 

@@ -107,7 +107,7 @@ typedef struct tlm_program {
     const tlm_param *(*params)(void *model, size_t *count);
     const char *(*error)(const void *model);
     void (*reset)(void *model);               /* transient states to their initial values */
-    void (*set_step)(void *model, uint64_t step);
+    void (*set_step)(void *model, uint64_t step); /* also the draws of training: those of that step */
     uint64_t (*get_step)(const void *model);
     void (*set_seed)(void *model, uint64_t seed);
     void (*reinit)(void *model, uint64_t seed); /* draws all initial values again */
@@ -117,7 +117,6 @@ typedef struct tlm_program {
     const tlm_generate *generate; /* NULL */
     const char *pretrained;    /* file of the pretrained clause; NULL: no clause */
     tlm_mapping mapping;
-    void (*set_run)(void *model, uint64_t run); /* the next run's number, by which its draws are keyed; NULL: no draws */
 } tlm_program;
 
 /* The whole program: parses flags, loads, trains, infers, generates, saves.  Returns the exit status of DESIGN 7. */

@@ -176,7 +176,7 @@ void tlm_training_end(struct tlm_training *t)
 
 /* One batch forward and backward; its losses, divided by the batches of a step, are added to
  * t->losses. */
-static tlm_status train_batch(struct tlm_training *t, uint64_t run, double share)
+static tlm_status train_batch(struct tlm_training *t, double share)
 {
     struct tlm_session *const session = t->session;
     const tlm_train *const train = t->train;
@@ -186,7 +186,6 @@ static tlm_status train_batch(struct tlm_training *t, uint64_t run, double share
     tlm_order_next(&t->order, t->batch_rows);
     tlm_feed_rows(session, train->form, &t->data, t->batch_rows, train->batch);
     now = tlm_session_phase(session, TLM_PHASE_DATA, now);
-    tlm_session_set_run(session, run);
     status = tlm_session_check(session, train->forward(session->model));
     if (status != TLM_OK)
         return status;
@@ -211,7 +210,7 @@ tlm_status tlm_training_step(struct tlm_training *t)
     memset(t->losses, 0, train->form->loss_count * sizeof *t->losses);
     session->program->set_step(session->model, t->step);
     for (uint64_t i = 0; status == TLM_OK && i < batches; i++)
-        status = train_batch(t, t->step * batches + i, 1.0 / (double)batches);
+        status = train_batch(t, 1.0 / (double)batches);
     if (status != TLM_OK)
         return status;
     t->loss = 0.0;
@@ -239,7 +238,6 @@ static tlm_status train_log_step(struct tlm_training *t, uint64_t step)
         tlm_status status;
 
         tlm_feed_rows(session, train->eval, &t->data, t->batch_rows, train->batch);
-        tlm_session_set_run(session, UINT64_C(1) << TLM_RUNS_EVALUATION);
         status = tlm_session_run(session, train->eval);
         if (status != TLM_OK)
             return status;

@@ -352,10 +352,19 @@ static void emit_training(struct tlmc_emit *e, struct tlmc_emit_form *form)
                "m->rt.step++;\n");
 }
 
+/* Only a model that trains keeps what was done last. */
+static bool any_trains(const struct tlmc_emit *e)
+{
+    for (uint32_t f = 0; f < e->form_count; f++)
+        if (e->forms[f].form->mode == TLMC_TRAIN)
+            return true;
+    return false;
+}
+
 void tlmc_emit_form_functions(struct tlmc_emit *e, struct tlmc_emit_form *form)
 {
     const bool trains = form->form->mode == TLMC_TRAIN;
-    const char *before = "m->done = DONE_NOTHING;\n",
+    const char *before = any_trains(e) ? "m->done = DONE_NOTHING;\n" : "",
                *after = trains ? "m->done = DONE_FORWARD;\n" : "";
     const char *comment = trains ? "Outputs, losses and what the backward pass needs of them."
                           : form->form->mode == TLMC_EVAL

@@ -296,7 +296,7 @@ static void overwrite_in_loop(struct planning *p, uint32_t s)
 static void overwrite_base(struct planning *p, uint32_t s)
 {
     const struct tlmc_node *node = &p->graph->nodes[p->form->steps[s].nodes[0]];
-    const uint32_t base = node->inputs[0];
+    const uint32_t base = node->input_count > 0 ? node->inputs[0] : TLMC_NONE;
 
     if (node->op != TLMC_OP_SCATTER_ADD ||
         !may_take(p, s, base, &p->form->values[node->first_result]) ||

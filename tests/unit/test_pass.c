@@ -279,14 +279,37 @@ static void a_value_is_not_read_after_the_write(void **state)
     struct world *v = *state;
     uint32_t x, s, t;
 
-    add_param(v->m, "s", "f32[2, 3]", TLMC_PARAM_STATE);
+    add_param(v->m, "s", "f32[2, 3, 4]", TLMC_PARAM_STATE);
     begin(v, TLMC_INFER);
-    x = add_input(v->m, v->form, "x", "f32[2, 3]");
-    s = leaf(v->g, TLMC_OP_STATE, 0, "f32[2, 3]");
+    x = add_input(v->m, v->form, "x", "f32[2, 3, 4]");
+    s = leaf(v->g, TLMC_OP_STATE, 0, "f32[2, 3, 4]");
     t = tlmc_build_transpose(v->g, s);
     tlmc_build2(v->g, TLMC_OP_STORE, s, x);
-    output(v, tlmc_build_transpose(v->g, t)); /* shortened, it would read the new value */
+    output(v, NODE(v->g, "permute", "perm=1,0,2", t)); /* in one step it would read the new value */
+    output(v, tlmc_build_transpose(v->g, t));          /* and so would the identity */
     run_to_rest(v, tlmc_pass_canonical);
+    assert_int_equal(count_ops(v->g, TLMC_OP_PERMUTE), 3);
+}
+
+/* An output that was the parameter before the update does not become the parameter after it; a
+   backward node's operand may. */
+static void a_result_does_not_become_an_updated_parameter(void **state)
+{
+    struct world *v = *state;
+    uint32_t w, back, lr;
+
+    add_param(v->m, "w", "f32[2, 3]", TLMC_PARAM_TRAINED);
+    begin(v, TLMC_TRAIN);
+    w = leaf(v->g, TLMC_OP_PARAM, 0, "f32[2, 3]");
+    lr = tlmc_build_const(v->g, TLMC_F32, 0.1);
+    back = tlmc_build_transpose(v->g, tlmc_build_transpose(v->g, w));
+    output(v, NODE(v->g, "reshape", "shape=6", back));
+    back =
+        tlmc_build1(v->g, TLMC_OP_EXP, tlmc_build_transpose(v->g, tlmc_build_transpose(v->g, w)));
+    v->g->phase = TLMC_UPDATE_PHASE;
+    NODE(v->g, "sgd_update", "momentum=0 weight_decay=0", w, back, lr, lr);
+    run_to_rest(v, tlmc_pass_canonical);
+    assert_int_equal(op_of(v->g, in_of(v->g, out(v, 0), 0)), TLMC_OP_PERMUTE);
     assert_int_equal(count_ops(v->g, TLMC_OP_PERMUTE), 2);
 }
 
@@ -492,6 +515,7 @@ int main(void)
         TEST(what_would_change_bits_stays),
         TEST(a_value_does_not_become_overwritten_memory),
         TEST(a_value_is_not_read_after_the_write),
+        TEST(a_result_does_not_become_an_updated_parameter),
         TEST(folds_integers_and_comparisons),
         TEST(folds_in_binary32),
         TEST(integers_wrap_and_casts_clamp),

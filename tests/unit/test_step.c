@@ -366,6 +366,20 @@ static void no_gradient_no_update(void **state)
     assert_int_equal(v->m->params.count, 5);
 }
 
+static void a_parameter_in_two_groups_is_updated_once(void **state)
+{
+    struct world *v = *state;
+    static uint32_t both[] = { 0, 1 };
+
+    two_groups(v, TLMC_SGD);
+    v->m->train.groups[1].params = both;
+    v->m->train.groups[1].param_count = 2;
+    step(v);
+    assert_int_equal(count_ops(v->g, TLMC_OP_SGD_UPDATE), 2);
+    assert_key(v, update(v, 0)->inputs[0], "b");
+    assert_key(v, update(v, 1)->inputs[0], "a");
+}
+
 /* ---- the table */
 
 static void the_whole_table(void **state)
@@ -427,6 +441,7 @@ int main(void)
         TEST(clipping_values),
         TEST(micro_batches),
         TEST(no_gradient_no_update),
+        TEST(a_parameter_in_two_groups_is_updated_once),
         TEST(the_whole_table),
         TEST(stopping_and_leaving_out),
         TEST(two_runs_print_the_same),

@@ -524,6 +524,19 @@ void tlmc_memplan_form(struct tlmc_arena *arena, const struct tlmc_module *modul
     settle(&p);
 }
 
+/* Optimizer states and gradient sums exist only where something is trained. */
+static bool needs_param(const struct tlmc_plan *plan, enum tlmc_param_kind kind)
+{
+    uint32_t i;
+
+    if (kind != TLMC_PARAM_OPTIMIZER && kind != TLMC_PARAM_ACCUMULATOR)
+        return true;
+    for (i = 0; i < plan->form_count; i++)
+        if (plan->forms[i].form->mode == TLMC_TRAIN)
+            return true;
+    return false;
+}
+
 void tlmc_memplan_params(struct tlmc_plan *plan)
 {
     const struct tlmc_module *module = plan->module;
@@ -535,6 +548,8 @@ void tlmc_memplan_params(struct tlmc_plan *plan)
         const bool weights = param->kind == TLMC_PARAM_TRAINED || param->kind == TLMC_PARAM_STATE;
         size_t *total = weights ? &plan->weights_bytes : &plan->state_bytes;
 
+        if (!needs_param(plan, param->kind))
+            continue;
         plan->param_offsets[i] = *total;
         *total += aligned(tlmc_type_bytes(&param->type));
     }

@@ -95,8 +95,8 @@ struct tlmc_plan {
 struct tlmc_plan_options {
     const char *device;  /* NULL: the profile's, or cpu */
     const char *profile; /* NULL: the device's default */
-    const char *const
-        *only_entries; /* NULL-terminated; NULL: all.  "infer" leaves train and eval forms out */
+    /* NULL-terminated; NULL: all.  "infer" leaves train and eval forms out. */
+    const char *const *only_entries;
     bool deterministic;
 };
 

@@ -55,16 +55,20 @@ struct tlmc_emit_form *tlmc_emit_find_form(struct tlmc_emit *e, const struct tlm
     return NULL;
 }
 
+const struct tlmc_emit_form *tlmc_emit_training(const struct tlmc_emit *e)
+{
+    for (uint32_t f = 0; f < e->form_count; f++)
+        if (e->forms[f].form->mode == TLMC_TRAIN)
+            return &e->forms[f];
+    return NULL;
+}
+
 bool tlmc_emit_has_param(const struct tlmc_emit *e, uint32_t param)
 {
     const enum tlmc_param_kind kind = e->module->params.items[param].kind;
 
-    if (kind != TLMC_PARAM_OPTIMIZER && kind != TLMC_PARAM_ACCUMULATOR)
-        return true;
-    for (uint32_t f = 0; f < e->form_count; f++)
-        if (e->forms[f].form->mode == TLMC_TRAIN)
-            return true;
-    return false;
+    return (kind != TLMC_PARAM_OPTIMIZER && kind != TLMC_PARAM_ACCUMULATOR) ||
+           tlmc_emit_training(e);
 }
 
 const char *tlmc_emit_place(struct tlmc_emit *e, struct tlmc_span span)

@@ -74,6 +74,8 @@ void tlmc_emit_refuse(struct tlmc_emit *e, const struct tlmc_node *node, const c
     TLMC_PRINTF(3, 4);
 const char *tlmc_emit_printf(struct tlmc_emit *e, const char *fmt, ...) TLMC_PRINTF(2, 3);
 void tlmc_emit_need_header(struct tlmc_emit *e, const char *header);
+const struct tlmc_emit_form *
+tlmc_emit_training(const struct tlmc_emit *e); /* NULL: nothing trains */
 /* Optimizer states and accumulators go when nothing trains. */
 bool tlmc_emit_has_param(const struct tlmc_emit *e, uint32_t param);
 struct tlmc_emit_form *tlmc_emit_find_form(struct tlmc_emit *e, const struct tlmc_form *form);

@@ -13,21 +13,13 @@ static bool draws(const struct tlmc_emit *e)
     return false;
 }
 
-static const struct tlmc_emit_form *training(const struct tlmc_emit *e)
-{
-    for (uint32_t f = 0; f < e->form_count; f++)
-        if (e->forms[f].form->mode == TLMC_TRAIN)
-            return &e->forms[f];
-    return NULL;
-}
-
 void tlmc_emit_struct(struct tlmc_emit *e, struct tlmc_strbuf *out)
 {
     struct tlmc_writer w;
 
     tlmc_writer_init(&w, out);
     tlmc_writer_set(&w, "model", e->model);
-    if (training(e))
+    if (tlmc_emit_training(e))
         tlmc_write(&w, "/* What the activations block holds after the last call. */\n"
                        "enum { DONE_NOTHING, DONE_FORWARD, DONE_BACKWARD };\n\n");
     tlmc_write(&w,
@@ -35,14 +27,14 @@ void tlmc_emit_struct(struct tlmc_emit *e, struct tlmc_strbuf *out)
                "    tlm_rt rt;\n"
                "    unsigned char *weights, *state, *activations;\n",
                "none", "");
-    if (training(e) && e->module->scalars.count > 0)
+    if (tlmc_emit_training(e) && e->module->scalars.count > 0)
         tlmc_write(&w, "    float scalars[%{n}]; /* of the next step: docs/runtime-api.md */\n",
                    "n", tlmc_literal_count(e->arena, e->module->scalars.count));
     if (draws(e))
         tlmc_write(
             &w, "    uint64_t runs[%{n}]; /* of each form: random draws are made anew in each */\n",
             "n", tlmc_literal_count(e->arena, e->form_count));
-    if (training(e))
+    if (tlmc_emit_training(e))
         tlmc_write(&w, "    uint32_t done;\n");
     if (e->param_count > 0)
         tlmc_write(&w, "    tlm_param params[%{n}];\n", "n",
@@ -84,7 +76,7 @@ static const char *init_name(enum tlmc_init_kind kind)
 /* The enumerator of the gradient's offset, or TLM_NO_OFFSET. */
 static const char *gradient_offset(struct tlmc_emit *e, uint32_t param)
 {
-    const struct tlmc_emit_form *form = training(e);
+    const struct tlmc_emit_form *form = tlmc_emit_training(e);
 
     for (uint32_t i = 0; form && i < form->form->grad_count; i++) {
         const struct tlmc_grad *grad = &form->form->grads[i];
@@ -230,7 +222,7 @@ static void put_params(struct tlmc_emit *e, struct tlmc_writer *w)
 
 static void put_state(struct tlmc_emit *e, struct tlmc_writer *w)
 {
-    const struct tlmc_emit_form *train = training(e);
+    const struct tlmc_emit_form *train = tlmc_emit_training(e);
     const int64_t accumulate = e->module->train.accumulate > 0 ? e->module->train.accumulate : 1;
 
     tlmc_write(w, "const char *%{model}_error(const %{model} *m)\n"

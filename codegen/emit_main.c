@@ -506,7 +506,7 @@ static const char *backend_report(struct tlmc_emit *e)
 static void put_program(struct tlmc_emit *e, struct tlmc_writer *w)
 {
     const struct tlmc_pretrained *p = &e->module->pretrained;
-    const struct tlmc_emit_form *train = form_of_mode(e, TLMC_TRAIN);
+    const struct tlmc_emit_form *train = tlmc_emit_training(e);
     const uint32_t infer = put_infer(e, w), no_init = put_no_init(e, w);
     const bool generates = put_generate(e, w);
     const char *from =
@@ -556,7 +556,7 @@ static void put_program(struct tlmc_emit *e, struct tlmc_writer *w)
 
 void tlmc_emit_main(struct tlmc_emit *e, struct tlmc_strbuf *out)
 {
-    const struct tlmc_emit_form *train = form_of_mode(e, TLMC_TRAIN);
+    const struct tlmc_emit_form *train = tlmc_emit_training(e);
     struct tlmc_writer w;
 
     tlmc_emit_head(e, "The program: what the shell of tlm_program.h knows of the model.", out);

@@ -215,6 +215,9 @@ static void end_function(struct tlmc_emit *e, struct tlmc_emit_form *form, const
     if (e->uses.count > 0)
         tlmc_write(&out, "\n");
     tlmc_writer_end(&out);
+    if (e->uses.count == 0 && !strstr(tlmc_strbuf_text(&e->statements), "m->") &&
+        !strstr(tlmc_strbuf_text(&e->statements), "(m)")) /* views alone: nothing to do */
+        tlmc_strbuf_add(&e->entries_text, "    (void)m;\n");
     tlmc_strbuf_add(&e->entries_text, tlmc_strbuf_text(&e->statements));
     tlmc_strbuf_add(&e->entries_text, "    return TLM_OK;\n}\n\n");
 }

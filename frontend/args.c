@@ -133,7 +133,7 @@ static int slot_index(const char *signature, const char *name)
 
 static bool unknown_argument(struct tlmc_call *c, const char *signature, const struct tlmc_arg *arg)
 {
-    struct tlmc_diag *d = tlmc_sema_error(c->s, c->f, arg->node->span, TLMC_E_ARGUMENT,
+    struct tlmc_diag *d = tlmc_sema_error(c->s, c->f, arg->key->span, TLMC_E_ARGUMENT,
                                           "`%s` has no argument `%s`; it has %s", c->name,
                                           arg->name, known_names(c, signature));
 
@@ -153,13 +153,13 @@ static bool place_arguments(struct tlmc_call *c, const char *signature,
         if (at < 0)
             return unknown_argument(c, signature, arg);
         if (at >= count) {
-            tlmc_sema_error(c->s, c->f, arg->node->span, TLMC_E_ARGUMENT,
+            tlmc_sema_error(c->s, c->f, arg->key->span, TLMC_E_ARGUMENT,
                             "`%s` takes %d argument%s (%s)", c->name, count, count == 1 ? "" : "s",
                             known_names(c, signature));
             return false;
         }
         if (slots[at]) {
-            tlmc_sema_error(c->s, c->f, arg->node->span, TLMC_E_ARGUMENT,
+            tlmc_sema_error(c->s, c->f, arg->key->span, TLMC_E_ARGUMENT,
                             "argument `%s` is given twice", arg->name ? arg->name : "");
             return false;
         }

@@ -81,13 +81,13 @@ static bool place_argument(const struct binding_job *j, const struct tlmc_arg *a
     struct tlmc_sema *s = j->s;
 
     if (!arg->name && at >= j->params->count) {
-        tlmc_sema_error(s, j->g->parent, arg->node->span, TLMC_E_ARGUMENT,
+        tlmc_sema_error(s, j->g->parent, arg->key->span, TLMC_E_ARGUMENT,
                         "`%s` takes %u arguments (%s)", j->g->title, j->params->count,
                         param_names(j));
         return false;
     }
     if (at == UINT32_MAX) {
-        struct tlmc_diag *d = tlmc_sema_error(s, j->g->parent, arg->node->span, TLMC_E_ARGUMENT,
+        struct tlmc_diag *d = tlmc_sema_error(s, j->g->parent, arg->key->span, TLMC_E_ARGUMENT,
                                               "`%s` has no argument `%s`; it has %s", j->g->title,
                                               arg->name, param_names(j));
 
@@ -96,7 +96,7 @@ static bool place_argument(const struct binding_job *j, const struct tlmc_arg *a
         return false;
     }
     if (j->given[at]) {
-        tlmc_sema_error(s, j->g->parent, arg->node->span, TLMC_E_ARGUMENT,
+        tlmc_sema_error(s, j->g->parent, arg->key->span, TLMC_E_ARGUMENT,
                         "argument `%s` is given twice", j->params->kids[at]->text);
         return false;
     }

@@ -39,7 +39,7 @@ static void add_argument(struct tlmc_sema *s, struct tlmc_frame *f, const struct
 {
     const bool keyword = n->kind == TLMC_AST_KEYWORD;
     const struct tlmc_ast *value = keyword ? n->kids[0] : n;
-    struct tlmc_arg arg = { keyword ? n->text : NULL, tlmc_eval(s, f, value), value };
+    struct tlmc_arg arg = { keyword ? n->text : NULL, tlmc_eval(s, f, value), value, n };
 
     if (keyword && is_given(args, n->text)) {
         tlmc_sema_error(s, f, n->span, TLMC_E_ARGUMENT, "argument `%s` is given twice", n->text);

@@ -83,7 +83,7 @@ static bool op_attr(struct tlmc_call *c, enum tlmc_op op, const struct tlmc_arg 
     int64_t *ints;
 
     if (tag == TLMC_ATTR_COUNT || !tlmc_op_has_attr(op, tag)) {
-        struct tlmc_diag *d = tlmc_sema_error(c->s, c->f, arg->node->span, TLMC_E_ATTRIBUTE,
+        struct tlmc_diag *d = tlmc_sema_error(c->s, c->f, arg->key->span, TLMC_E_ATTRIBUTE,
                                               "`%s` has no attribute `%s`", c->name, arg->name);
 
         if (tlmc_op_info(op)->attrs[0])

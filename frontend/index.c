@@ -66,8 +66,12 @@ static bool select_slice(struct tlmc_sema *s, struct tlmc_frame *f, const struct
     from += from < 0 ? size : 0;
     to += to < 0 ? size : 0;
     if (from < 0 || from > to || to > size || step < 1) {
-        tlmc_sema_error(s, f, n->span, TLMC_E_BOUNDS, "slice %lld:%lld:%lld of an axis of %lld",
-                        (long long)from, (long long)to, (long long)step, (long long)size);
+        char text[32] = "";
+
+        if (step != 1)
+            snprintf(text, sizeof text, ":%lld", (long long)step);
+        tlmc_sema_error(s, f, n->span, TLMC_E_BOUNDS, "slice %lld:%lld%s of an axis of %lld",
+                        (long long)from, (long long)to, text, (long long)size);
         return false;
     }
     sel->starts[sel->axis] = from;

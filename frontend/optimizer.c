@@ -275,7 +275,7 @@ static bool bind_schedule(struct tlmc_clause *c, const struct tlmc_ast *n,
         const struct tlmc_ast *a = nodes->kids[i];
         const bool keyword = a->kind == TLMC_AST_KEYWORD;
         const struct tlmc_arg arg = { keyword ? a->text : NULL,
-                                      tlmc_eval(c->s, c->f, keyword ? a->kids[0] : a), a };
+                                      tlmc_eval(c->s, c->f, keyword ? a->kids[0] : a), a, a };
 
         if (arg.value.kind == TLMC_V_POISON)
             return false;

@@ -137,7 +137,8 @@ static int distance(const char *a, const char *b, int limit)
 
 tlmc_sym tlmc_nearest(tlmc_sym name, const tlmc_sym *names, uint32_t count)
 {
-    int best = strlen(name) < 4 ? 2 : 3; /* one less is the most that counts as near */
+    const size_t length = strlen(name);
+    int best = length < 3 ? 1 : length < 5 ? 2 : 3; /* one less is the most that counts as near */
     tlmc_sym found = NULL;
 
     for (uint32_t i = 0; i < count; i++) {

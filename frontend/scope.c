@@ -149,11 +149,16 @@ const struct tlmc_fn *tlmc_find_op_fn(struct tlmc_sema *s, tlmc_sym name)
 
 typedef TLMC_VEC(tlmc_sym) names_vec;
 
-static void add_frame_names(struct tlmc_sema *s, const struct tlmc_frame *f, names_vec *names)
+static void add_frame_names(struct tlmc_sema *s, const struct tlmc_frame *f, bool declared,
+                            names_vec *names)
 {
-    for (unsigned i = 0; f && i < f->bindings.count && names->count < 4096; i++)
-        if (f->bindings.items[i].kind != TLMC_B_DEAD && f->bindings.items[i].name[0] != '.')
-            TLMC_PUSH(s->arena, names, f->bindings.items[i].name);
+    for (unsigned i = 0; i < f->bindings.count && names->count < 4096; i++) {
+        const struct tlmc_binding *b = &f->bindings.items[i];
+
+        if (b->kind == TLMC_B_DECLARED ||
+            (b->kind == TLMC_B_VARIABLE && !declared && b->name[0] != '.'))
+            TLMC_PUSH(s->arena, names, b->name);
+    }
 }
 
 static void add_functions(struct tlmc_sema *s, const struct tlmc_file *file, names_vec *names)
@@ -181,6 +186,19 @@ static const struct tlmc_ast *skipped_condition(const struct tlmc_frame *f, tlmc
     return NULL;
 }
 
+static bool is_planned_block(const char *name)
+{
+    static const char *const planned[] = {
+#define PLANNED(name) #name,
+#include "planned_blocks.def"
+    };
+
+    for (size_t i = 0; i < sizeof planned / sizeof *planned; i++)
+        if (!strcmp(planned[i], name))
+            return true;
+    return false;
+}
+
 static void report_unknown(struct tlmc_sema *s, struct tlmc_frame *f, tlmc_sym name,
                            struct tlmc_span span, bool called)
 {
@@ -197,14 +215,14 @@ static void report_unknown(struct tlmc_sema *s, struct tlmc_frame *f, tlmc_sym n
         tlmc_sema_note(s, d, condition->span, "this condition");
         return;
     }
-    if (tlmc_op_is_planned(name)) {
-        tlmc_sema_error(s, f, span, TLMC_E_NOT_BUILT, "op `%s` is not available in this version",
-                        name);
+    if (tlmc_op_is_planned(name) || is_planned_block(name)) {
+        tlmc_sema_error(s, f, span, TLMC_E_NOT_BUILT, "%s `%s` is not available in this version",
+                        is_planned_block(name) ? "block" : "op", name);
         return;
     }
-    add_frame_names(s, f, &names);
+    add_frame_names(s, f, false, &names);
     if (f->is_block || f->is_entry)
-        add_frame_names(s, tlmc_file_scope(s, f->file), &names);
+        add_frame_names(s, tlmc_file_scope(s, f->file), true, &names);
     add_functions(s, f->file, &names);
     near = tlmc_nearest(name, names.items, names.count);
     d = tlmc_sema_error(s, f, span, TLMC_E_UNKNOWN_NAME,
@@ -267,7 +285,13 @@ const struct tlmc_fn *tlmc_lookup_fn(struct tlmc_sema *s, struct tlmc_frame *f, 
     fn = tlmc_find_block(s, f->file, name);
     if (!fn)
         fn = tlmc_find_op_fn(s, name);
-    if (!fn)
+    if (fn)
+        return fn;
+    b = tlmc_frame_find(f, name);
+    if (b)
+        tlmc_sema_error(s, f, span, TLMC_E_KIND, "`%s` is %s, which cannot be called", name,
+                        tlmc_show(s, &b->value));
+    else
         report_unknown(s, f, name, span, true);
-    return fn;
+    return NULL;
 }

@@ -32,8 +32,7 @@ struct tlmc_file {
         tlmc_sym name;
         struct tlmc_file *file;
     })
-    imported,
-        aliases;
+    imported, aliases;
     struct tlmc_map block_map, imported_map; /* name -> index */
     struct tlmc_frame *scope; /* its dims and consts, elaborated for the form scope_form */
     uint32_t scope_form;
@@ -265,7 +264,8 @@ const struct tlmc_type *tlmc_type_of(const struct tlmc_sema *s, const struct tlm
 struct tlmc_arg {
     tlmc_sym name; /* NULL: positional */
     struct tlmc_val value;
-    const struct tlmc_ast *node;
+    const struct tlmc_ast *node,
+        *key; /* the value; `name = value` as a whole, or the value again */
 };
 
 struct tlmc_args {

@@ -175,6 +175,15 @@ static bool check_range(struct tlmc_shape_query *q, const struct tlmc_attr *attr
     return true;
 }
 
+static uint32_t count_words(const char *list)
+{
+    uint32_t words = *list != 0;
+
+    for (; *list; list++)
+        words += *list == ' ';
+    return words;
+}
+
 /* Known, once each, and all there; only a bool may be left out: false. */
 static bool check_attrs(struct tlmc_shape_query *q)
 {
@@ -193,6 +202,8 @@ static bool check_attrs(struct tlmc_shape_query *q)
         if (!check_range(q, &q->attrs[i]))
             return false;
     }
+    if (q->attr_count == count_words(tlmc_op_info(q->op)->attrs))
+        return true; /* known and distinct: all of them */
     for (tag = 0; tag < TLMC_ATTR_COUNT; tag++)
         if (tlmc_attr_kind((enum tlmc_attr_tag)tag) != TLMC_ATTR_BOOL &&
             !tlmc_shape_attr(q, (enum tlmc_attr_tag)tag) &&

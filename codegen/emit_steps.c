@@ -193,6 +193,7 @@ static void begin_function(struct tlmc_emit *e)
 static void end_function(struct tlmc_emit *e, struct tlmc_emit_form *form, const char *signature)
 {
     struct tlmc_writer out;
+    bool needs_model = false;
 
     tlmc_writer_end(&e->entry);
     tlmc_writer_init(&out, &e->entries_text);
@@ -204,6 +205,7 @@ static void end_function(struct tlmc_emit *e, struct tlmc_emit_form *form, const
         const bool fixed = place == TLMC_PLACE_LITERAL || place == TLMC_PLACE_TABLE;
         char type[256];
 
+        needs_model |= !fixed;
         tlmc_type_text(tlmc_value_type(form->graph, value), type);
         tlmc_write(&out, "%{const}%{ctype} *const %{name} = %{address}; /* %{type} */\n", "const",
                    e->uses.items[i].written && !fixed ? "" : "const ", "ctype",
@@ -211,7 +213,9 @@ static void end_function(struct tlmc_emit *e, struct tlmc_emit_form *form, const
                    tlmc_emit_local(e, form, value), "address", tlmc_emit_address(e, form, value),
                    "type", type);
     }
-    out.indent = 0;
+    if (!strstr(tlmc_strbuf_text(&e->statements), "(m") &&
+        !strstr(tlmc_strbuf_text(&e->statements), "m->") && !needs_model)
+        tlmc_write(&out, "(void)m;\n");
     if (e->uses.count > 0)
         tlmc_write(&out, "\n");
     tlmc_writer_end(&out);

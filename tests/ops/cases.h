@@ -39,8 +39,8 @@ struct ops_row {
     const char
         *domains; /* "lo:hi" an operand, separated by blanks; the last one holds for the rest */
     const char *specials; /* letters: N NaN, I infinities, Z zeros, S subnormals, H huge */
-    double ulps,
-        scaled; /* |got - want| <= (ulps * |want| + scaled * scale) * 2^-24 + smallest subnormal */
+    double ulps, scaled;  /* |got - want| <= (ulps * |want| + scaled * scale) * 2^-24 + (1 + scaled)
+                             * 2^-149 */
     enum ops_scale scale; /* both 0: equal bits */
     const char *kinks;  /* places where the derivative jumps: gradient checks keep away from them */
     const char *attrs;  /* "eps=1e-5" */

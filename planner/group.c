@@ -101,6 +101,16 @@ static void mark_memory(struct grouping *g, uint32_t value)
         g->only_loops[value] = g->folds[value] = false;
 }
 
+/* Loops hold nodes of one provider: a broadcast of another one is read from memory. */
+static bool same_provider(const struct grouping *g, uint32_t reader, uint32_t value)
+{
+    const struct tlmc_capsule *a = g->form->choice[reader];
+    const struct tlmc_capsule *b = g->form->choice[g->graph->values[value].node];
+
+    return tlmc_value_node(g->graph, value)->op != TLMC_OP_BROADCAST ||
+           (a && b && a->provider == b->provider);
+}
+
 static void mark_readers(struct grouping *g)
 {
     const struct tlmc_form *form = g->form->form;
@@ -121,7 +131,8 @@ static void mark_readers(struct grouping *g)
                 g->only_loops[value] = false;
                 g->fold_note[value] |= fold;
                 mark_memory(g, tlmc_value_node(g->graph, value)->inputs[0]);
-            } else if (is_line(g, n) && node->op != TLMC_OP_BROADCAST) {
+            } else if (is_line(g, n) && node->op != TLMC_OP_BROADCAST &&
+                       same_provider(g, n, value)) {
                 g->folds[value] = false;
             } else { /* a broadcast reads its operand at other places than it writes */
                 mark_memory(g, value);

@@ -12,8 +12,10 @@
 #include "ref/copy.h"
 #include "ref/reduce.h"
 #include "ref/matmul.h"
-#include "ref/rows.h"
+#include "ref/softmax.h"
+#include "ref/norm.h"
 #include "ref/loss.h"
+#include "ref/random.h"
 #include "ref/index.h"
 #include "ref/update.h"
 

@@ -1,8 +1,8 @@
-/* mse_loss, cross_entropy, their gradients, and the random draws. */
+/* mse_loss, cross_entropy and their gradients. */
 #ifndef TLMR_LOSS_H
 #define TLMR_LOSS_H
 
-#include "ref/rows.h"
+#include "ref/softmax.h"
 
 TLM_INLINE void tlmk_f32_mse_loss__ref_left(const int level, float *loss, const float *a,
                                             const float *b, size_t n)
@@ -57,22 +57,6 @@ TLM_INLINE void tlmk_f32_cross_entropy_vjp__ref_rows(const int level, float *dx,
 
             dx[row * cols + j] = (j == (size_t)cls[row] ? p - 1.0f : p) * g[row];
         }
-}
-
-TLM_INLINE void tlmk_f32_rand_uniform__ref_loop(const int level, float *y, uint64_t key,
-                                                size_t begin, size_t end)
-{
-    (void)level;
-    for (size_t i = begin; i < end; i++)
-        y[i] = (float)(tlm_random_u32(key, i) / 256) / 16777216.0f;
-}
-
-TLM_INLINE void tlmk_f32_bernoulli_mask__ref_loop(const int level, float *y, uint64_t key,
-                                                  uint64_t threshold, size_t begin, size_t end)
-{
-    (void)level;
-    for (size_t i = begin; i < end; i++)
-        y[i] = tlm_random_u32(key, i) < threshold;
 }
 
 #endif

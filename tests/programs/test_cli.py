@@ -24,7 +24,7 @@ def sources(folder):
     refused(folder, b"# " + b"x" * (100 << 20) + b"\n", "E0801")
     deep = "(" * 10000 + "1" + ")" * 10000
     refused(folder, HEAD + "n = " + deep + ";", "E0802")
-    refused(folder, HEAD + "n = " + "-" * 10000 + "1;", "E0802")
+    refused(folder, HEAD + "n = " + "- " * 10000 + "1;", "E0802")
     refused(folder, HEAD + "n = " + "[" * 10000, "E0802")
     refused(folder, HEAD + "if true { " * 10000, "E0802")
     refused(folder, HEAD + "n = " + "1 + " * 1_000_000 + "1;", "error[E")
@@ -41,6 +41,9 @@ def models(folder):
     refused(folder, HEAD + "input x: f32[2, 4];\ny = linear(linear(x, 4), 4);\noutput y;", "E0501", "made twice")
     refused(folder, HEAD + "for i in 0..1000000000 { n = i; }", "E0803")
     refused(folder, HEAD + "block b(x: f32[2]) { return b(x); }\ninput x: f32[2];\noutput y = b(x);", "E0411")
+    entry = "entry %s {\n  input x: f32[2, 2];\n  y = linear(x, 2) as l;\n  output y;\n  loss mean = reduce_mean(y);\n}\n"
+    trained = "train {\n  data \"f.npy\" { x = array(); }\n" + "".join(f"  entry {e} {{ optimizer sgd(lr = 0.1); }}\n" for e in "ab") + "  steps 1;\n}\n"
+    refused(folder, HEAD + entry % "a" + entry % "b" + trained, "E0605", command="plan")
     open(folder + "/a.tlm", "w").write('import "b.tlm";\n')
     open(folder + "/b.tlm", "w").write('import "a.tlm";\n')
     refused(folder, HEAD + 'import "a.tlm";\ninput x: f32[2];\noutput y = relu(x);', "E0307", "circle")

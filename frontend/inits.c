@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { MOST_ELEMENTS = 1 << 24 }; /* of a computed initial value */
+
 enum init_row {
 #define INIT(name, signature) INIT_##name,
 #include "initialisers.def"
@@ -185,22 +187,24 @@ static bool resolve_call(struct tlmc_sema *s, struct tlmc_frame *f, const struct
 
 /* ---- constant expressions */
 
-/* The nodes that a value is computed from, as a graph of its own. */
-static struct tlmc_graph *cut_out(struct tlmc_sema *s, uint32_t value, uint32_t *inner)
+/* The nodes that a value is computed from, as a graph of its own in `scratch`; *elements counts
+ * what they hold. */
+static struct tlmc_graph *cut_out(const struct tlmc_graph *g, struct tlmc_arena *scratch,
+                                  uint32_t value, uint32_t *inner, int64_t *elements)
 {
-    const struct tlmc_graph *g = s->graph;
-    struct tlmc_graph *out = tlmc_graph_new(s->arena);
-    uint32_t *map = TLMC_NEW_ARRAY(s->arena, uint32_t, g->value_count);
-    bool *needed = TLMC_NEW_ARRAY(s->arena, bool, g->node_count);
+    struct tlmc_graph *out = tlmc_graph_new(scratch);
+    uint32_t *map = TLMC_NEW_ARRAY(scratch, uint32_t, g->value_count);
+    bool *needed = TLMC_NEW_ARRAY(scratch, bool, g->node_count);
 
     needed[g->values[value].node] = true;
     for (uint32_t i = g->values[value].node + 1; i-- > 0;)
         for (uint32_t k = 0; needed[i] && k < g->nodes[i].input_count; k++)
             if (g->nodes[i].inputs[k] != TLMC_NONE)
                 needed[g->values[g->nodes[i].inputs[k]].node] = true;
+    *elements = 0;
     for (uint32_t i = 0; i < g->node_count; i++) {
         const struct tlmc_node *n = &g->nodes[i];
-        uint32_t *ids = needed[i] ? TLMC_NEW_ARRAY(s->arena, uint32_t, n->input_count + 1) : NULL,
+        uint32_t *ids = TLMC_NEW_ARRAY(scratch, uint32_t, needed[i] ? n->input_count + 1 : 1),
                  first;
 
         if (!needed[i])
@@ -208,31 +212,47 @@ static struct tlmc_graph *cut_out(struct tlmc_sema *s, uint32_t value, uint32_t 
         for (uint32_t k = 0; k < n->input_count; k++)
             ids[k] = n->inputs[k] == TLMC_NONE ? TLMC_NONE : map[n->inputs[k]];
         first = tlmc_add_node(out, n->op, ids, n->input_count, n->attrs, n->attr_count);
-        for (uint32_t k = 0; k < n->result_count; k++)
+        for (uint32_t k = 0; k < n->result_count; k++) {
             map[n->first_result + k] = first + k;
+            *elements += tlmc_type_count(&g->values[n->first_result + k].type);
+        }
     }
     *inner = map[value];
     return out;
 }
 
+static bool run_constant(const struct tlmc_graph *g, struct tlmc_arena *scratch, uint32_t inner,
+                         double *data, char *error)
+{
+    const struct tlmc_env env = { 0 };
+    struct tlmc_tensor *values = TLMC_NEW_ARRAY(scratch, struct tlmc_tensor, g->value_count);
+    const struct tlmc_type *type = tlmc_value_type(g, inner);
+    const bool ok = tlmc_interpret(g, &env, 1u << TLMC_FORWARD, values, error);
+
+    for (int64_t i = 0; ok && i < tlmc_type_count(type); i++)
+        data[i] = type->dtype == TLMC_F32 ? (float)values[inner].data[i] : values[inner].data[i];
+    tlmc_tensor_free(values, g->value_count);
+    return ok;
+}
+
 static bool evaluate(struct tlmc_sema *s, struct tlmc_frame *f, const struct tlmc_ast *n,
                      uint32_t value, double *data)
 {
-    uint32_t inner;
-    const struct tlmc_graph *g = cut_out(s, value, &inner);
-    const struct tlmc_env env = { 0 };
-    struct tlmc_tensor *values = TLMC_NEW_ARRAY(s->arena, struct tlmc_tensor, g->value_count);
-    const int64_t count = tlmc_type_count(tlmc_value_type(g, inner));
-    const bool is_f32 = tlmc_value_type(g, inner)->dtype == TLMC_F32;
+    struct tlmc_arena scratch = { 0 };
     char error[256];
-    bool ok = tlmc_interpret(g, &env, 1u << TLMC_FORWARD, values, error);
+    uint32_t inner;
+    int64_t elements;
+    const struct tlmc_graph *g = cut_out(s->graph, &scratch, value, &inner, &elements);
+    bool ok = elements <= 4 * (int64_t)MOST_ELEMENTS;
 
     if (!ok)
+        tlmc_sema_error(s, f, n->span, TLMC_E_TOO_BIG,
+                        "the initial value is computed from %lld elements; at most %d",
+                        (long long)elements, 4 * MOST_ELEMENTS);
+    else if (!(ok = run_constant(g, &scratch, inner, data, error)))
         tlmc_sema_error(s, f, n->span, TLMC_E_BOUNDS, "the initial value cannot be computed: %s",
                         error);
-    for (int64_t i = 0; ok && i < count; i++)
-        data[i] = is_f32 ? (float)values[inner].data[i] : values[inner].data[i];
-    tlmc_tensor_free(values, g->value_count);
+    tlmc_arena_free(&scratch);
     return ok;
 }
 
@@ -240,7 +260,6 @@ static bool resolve_tensor(struct tlmc_sema *s, struct tlmc_frame *f, const stru
                            const struct tlmc_val *v, const struct tlmc_type *type,
                            struct tlmc_init *out)
 {
-    enum { MOST = 1 << 24 };
     struct tlmc_type all;
     struct tlmc_val t;
     double *data;
@@ -262,11 +281,13 @@ static bool resolve_tensor(struct tlmc_sema *s, struct tlmc_frame *f, const stru
                         tlmc_show(s, &t), tlmc_show_type(s, type));
         return false;
     }
-    if (tlmc_type_count(type) > MOST) {
+    if (tlmc_type_count(type) > MOST_ELEMENTS) {
         tlmc_sema_error(s, f, n->span, TLMC_E_TOO_BIG, "a constant of %lld elements; at most %d",
-                        (long long)tlmc_type_count(type), MOST);
+                        (long long)tlmc_type_count(type), MOST_ELEMENTS);
         return false;
     }
+    if (!tlmc_charge(s, f, n->span, s->graph->node_count / 64)) /* the graph is walked */
+        return false;
     tlmc_stamp(s, f, n);
     data = TLMC_NEW_ARRAY(s->arena, double, (size_t)tlmc_type_count(type) + 1);
     out->kind = TLMC_INIT_TENSOR;

@@ -1,0 +1,16 @@
+# In: LIST, lines "header symbol capsule" of every available CPU capsule.  Out: OUT, C text that includes each header
+# and holds each symbol's address in a table.  A symbol that does not exist fails to compile.
+file(STRINGS ${LIST} lines)
+set(includes "")
+set(rows "")
+foreach(line ${lines})
+  string(REPLACE " " ";" words "${line}")
+  list(GET words 0 header)
+  list(GET words 1 symbol)
+  list(GET words 2 capsule)
+  list(APPEND includes "#include \"${header}\"\n")
+  string(APPEND rows "    { \"${capsule}\", \"${symbol}\", (void (*)(void))${symbol} },\n")
+endforeach()
+list(REMOVE_DUPLICATES includes)
+list(JOIN includes "" includes)
+file(WRITE ${OUT} "/* Generated from the registry. */\n${includes}\nstatic const struct symbol registry_symbols[] = {\n${rows}};\n")

@@ -85,9 +85,7 @@ static bool is_mergeable(const struct tlmc_node *node)
 
 static bool run_together(const struct tlmc_node *a, const struct tlmc_node *b)
 {
-    const bool apart = a->phase > TLMC_BACKWARD || b->phase > TLMC_BACKWARD;
-
-    return a->phase == b->phase || !apart || tlmc_op_info(a->op)->family == TLMC_LEAF;
+    return a->phase == b->phase || (a->phase <= TLMC_BACKWARD && b->phase <= TLMC_BACKWARD);
 }
 
 static bool nodes_equal(const struct tlmc_node *have, const struct tlmc_node *node,

@@ -109,6 +109,9 @@ static bool check_leaves(struct verifier *v, uint32_t id)
             (node->phase != TLMC_UPDATE_PHASE &&
              has_slot(v->accumulated.items, v->accumulated.count, slot)))
             return broken(v, id, "reads a leaf after the node that writes it");
+        if (has_slot(v->accumulated.items, v->accumulated.count, slot) &&
+            tlmc_value_node(v->graph, v->roots[node->inputs[i]])->phase != TLMC_UPDATE_PHASE)
+            return broken(v, id, "reads a sum of micro-batches through a leaf of another phase");
     }
     for (i = 0; i < node->input_count; i++) {
         uint32_t slot;

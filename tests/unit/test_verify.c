@@ -197,16 +197,29 @@ static void states_of_an_update_are_written_too(void **state)
 static void sums_of_micro_batches_are_read_by_the_update(void **state)
 {
     struct world *v = *state;
+    uint32_t sum;
+
+    v->g->phase = TLMC_ACCUMULATE_PHASE;
+    tlmc_build2(v->g, TLMC_OP_ACCUMULATE, v->s, v->y);
+    v->g->phase = TLMC_UPDATE_PHASE;
+    sum = leaf(v->g, TLMC_OP_STATE, 1, "f32[2]");
+    tlmc_build1(v->g, TLMC_OP_NEG, sum);
+    assert_null(tlmc_form_verify(v->module, v->form));
+    tlmc_build2(v->g, TLMC_OP_STORE, sum, v->y);
+    assert_null(tlmc_form_verify(v->module, v->form));
+    tlmc_build1(v->g, TLMC_OP_NEG, sum);
+    assert_broken(v, "reads a leaf after the node that writes it");
+}
+
+static void a_sum_read_through_an_old_leaf(void **state)
+{
+    struct world *v = *state;
 
     v->g->phase = TLMC_ACCUMULATE_PHASE;
     tlmc_build2(v->g, TLMC_OP_ACCUMULATE, v->s, v->y);
     v->g->phase = TLMC_UPDATE_PHASE;
     tlmc_build1(v->g, TLMC_OP_NEG, v->s);
-    assert_null(tlmc_form_verify(v->module, v->form));
-    tlmc_build2(v->g, TLMC_OP_STORE, v->s, v->y);
-    assert_null(tlmc_form_verify(v->module, v->form));
-    tlmc_build1(v->g, TLMC_OP_NEG, v->s);
-    assert_broken(v, "reads a leaf after the node that writes it");
+    assert_broken(v, "reads a sum of micro-batches through a leaf of another phase");
 }
 
 static void a_write_into_no_leaf(void **state)
@@ -277,6 +290,7 @@ int main(void)
         TEST(another_leaf_of_the_same_slot),
         TEST(states_of_an_update_are_written_too),
         TEST(sums_of_micro_batches_are_read_by_the_update),
+        TEST(a_sum_read_through_an_old_leaf),
         TEST(a_write_into_no_leaf),
         TEST(a_write_into_a_view),
         TEST(what_a_form_holds),

@@ -10,20 +10,20 @@
 static const struct {
     const char *name;
     enum tlmc_device device;
-    const char *formula, *folder;
+    const char *formula;
 } providers[] = {
-#define PROVIDER(name, device, formula, folder) { name, device, formula, folder },
-#define HANDLER(OP, emitter, header)
+#define PROVIDER(name, device, formula) { name, device, formula },
+#define HANDLER(OP, emitter, ...)
 #include "bind.def"
 };
 
 static const struct {
     enum tlmc_op op;
     void (*emit)(struct tlmc_call *);
-    const char *header;
+    const char *headers[2];
 } emitters[] = {
-#define PROVIDER(name, device, formula, folder)
-#define HANDLER(OP, emitter, header) { TLMC_OP_##OP, tlmc_emit_##emitter, header },
+#define PROVIDER(name, device, formula)
+#define HANDLER(OP, emitter, ...) { TLMC_OP_##OP, tlmc_emit_##emitter, { __VA_ARGS__ } },
 #include "bind.def"
 };
 
@@ -61,7 +61,7 @@ bool tlmc_handler_find(enum tlmc_op op, const char *provider, enum tlmc_device d
     for (size_t i = 0; i < sizeof emitters / sizeof *emitters; i++)
         if (emitters[i].op == op) {
             out->emit = emitters[i].emit;
-            out->header = format(arena, "%s%s", providers[chosen].folder, emitters[i].header);
+            out->header = emitters[i].headers[chosen];
         }
     return pointwise || out->emit != NULL;
 }

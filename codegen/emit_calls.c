@@ -258,12 +258,14 @@ void tlmc_emit_strided(struct tlmc_call *call)
     collapse(&walk);
     tlmc_call_output(call, "y", 0);
     tlmc_call_input(call, "x", 0);
+    if (call->node->op == TLMC_OP_SLICE) /* several slices of one shape share a body */
+        tlmc_call_field(call, "size_t ", "offset", number(call, walk.offset));
     tlmc_call_sizes(call, "dims", walk.rank, walk.dims);
     tlmc_call_sizes(call, "strides", walk.rank, walk.strides);
     call->shape = shape_text(call, walk.rank, walk.dims);
     run(call, tlmc_op_info(call->node->op)->name,
         tlmc_emit_printf(call->e, "m->y, m->x, %d, dims, strides, %s, begin, end", walk.rank,
-                         number(call, walk.offset)),
+                         call->node->op == TLMC_OP_SLICE ? "m->offset" : "0"),
         number(call, product(walk.dims, walk.rank - 1)), 2 * (double)count);
 }
 

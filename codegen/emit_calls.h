@@ -5,8 +5,8 @@
 
 struct tlmc_call;
 
-#define PROVIDER(name, device, formula, folder)
-#define HANDLER(OP, emitter, header) void tlmc_emit_##emitter(struct tlmc_call *call);
+#define PROVIDER(name, device, formula)
+#define HANDLER(OP, emitter, ...) void tlmc_emit_##emitter(struct tlmc_call *call);
 #include "bind.def"
 
 #endif

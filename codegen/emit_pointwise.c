@@ -464,6 +464,8 @@ void tlmc_emit_pointwise(struct tlmc_emit *e, struct tlmc_emit_form *form,
         count = tlmc_type_count(&loop.type);
         items = loop.rank > 1 ? count / (loop.dims[loop.rank - 1] ? loop.dims[loop.rank - 1] : 1)
                               : count;
+        if (loop.rank > 1)
+            call.shape = tlmc_emit_printf(e, "rows%lld", (long long)loop.dims[loop.rank - 1]);
         tlmc_call_run(&call, base_name(&loop), base_name(&loop), tlmc_strbuf_text(&text),
                       tlmc_literal_count(e->arena, (uint64_t)items), loop.cost * (double)count);
     }

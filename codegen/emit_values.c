@@ -47,6 +47,24 @@ static const char *scalar_name(struct tlmc_emit *e, uint32_t slot)
     return tlmc_emit_printf(e, "%s_group%u", names[scalar->kind], scalar->group);
 }
 
+/* The second and third results of ops that have them. */
+static const char *further_result(const struct tlmc_node *node, const struct tlmc_value *value)
+{
+    static const struct {
+        enum tlmc_op op;
+        const char *names[2];
+    } rows[] = {
+        { TLMC_OP_LAYER_NORM, { "_mean", "_rstd" } },
+        { TLMC_OP_LAYER_NORM_VJP_WEIGHT, { "_bias", "" } },
+        { TLMC_OP_CROSS_ENTROPY, { "_max", "_sum" } },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].op == node->op && value->index > 0)
+            return rows[i].names[value->index - 1];
+    return "";
+}
+
 /* What a value would like to be called, before it is made valid and unique: the user's name, the
    key of a parameter, or the instance and the op that made it. */
 static const char *wanted_name(struct tlmc_emit *e, const struct tlmc_emit_form *form, uint32_t id)
@@ -63,8 +81,9 @@ static const char *wanted_name(struct tlmc_emit *e, const struct tlmc_emit_form 
         return scalar_name(e, (uint32_t)tlmc_node_int(node, TLMC_A_SLOT));
     if (value->name)
         return tlmc_emit_printf(e, "%s%s", gradient_prefix(value), value->name);
-    return tlmc_emit_printf(e, "%s%s%s%s", node->phase == TLMC_BACKWARD ? "d_" : "", scope,
-                            *scope ? "_" : "", tlmc_op_info(node->op)->name);
+    return tlmc_emit_printf(e, "%s%s%s%s%s", node->phase == TLMC_BACKWARD ? "d_" : "", scope,
+                            *scope ? "_" : "", tlmc_op_info(node->op)->name,
+                            further_result(node, value));
 }
 
 const char *tlmc_emit_local(struct tlmc_emit *e, struct tlmc_emit_form *form, uint32_t value)

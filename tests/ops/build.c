@@ -35,10 +35,18 @@ struct ops_graph ops_build(const struct ops_case *c, struct tlmc_arena *arena, u
         if (built.operands[i] != TLMC_NONE)
             read[i] = as_read(built.graph, c, i, built.operands[i]);
     }
+    if (c->compose) {
+        built.node = TLMC_NONE;
+        c->compose(&built);
+        return built;
+    }
     built.node = tlmc_try_node(built.graph, c->row->op, read, c->operand_count, c->attrs,
                                c->attr_count, &error);
     if (built.node == TLMC_NONE)
         TLMC_BUG("%s, case '%s': %s", tlmc_op_info(c->row->op)->name, c->name, error.text);
+    built.result_count = built.graph->nodes[built.node].result_count;
+    for (uint32_t i = 0; i < built.result_count; i++)
+        built.results[i] = built.graph->nodes[built.node].first_result + i;
     return built;
 }
 

@@ -7,7 +7,7 @@
 #include "module.h"
 #include "spec/interpret.h"
 
-enum { OPS_MAX_OPERANDS = 10, OPS_MAX_ATTRS = 8, OPS_MAX_CASES = 64 };
+enum { OPS_MAX_OPERANDS = 10, OPS_MAX_ATTRS = 8, OPS_MAX_CASES = 64, OPS_MAX_RESULTS = 4 };
 
 enum ops_role {
     OPS_INPUT,
@@ -30,6 +30,9 @@ enum ops_scale {
 
 struct ops_row;
 struct ops_list;
+struct ops_graph;
+/* Adds nodes that read built->operands, and says what the results are. */
+typedef void ops_compose_fn(struct ops_graph *built);
 typedef void ops_shapes_fn(struct ops_list *list, const struct ops_row *row);
 
 /* A row of cases.def. */
@@ -40,7 +43,7 @@ struct ops_row {
         *domains; /* "lo:hi" an operand, separated by blanks; the last one holds for the rest */
     const char *specials; /* letters: N NaN, I infinities, Z zeros, S subnormals, H huge */
     double ulps, scaled;  /* |got - want| <= (ulps * |want| + scaled * scale) * 2^-24 + (1 + scaled)
-                             * 2^-149 */
+                           * 2^-149 */
     enum ops_scale scale; /* both 0: equal bits */
     const char *kinks;  /* places where the derivative jumps: gradient checks keep away from them */
     const char *attrs;  /* "eps=1e-5" */
@@ -63,8 +66,10 @@ struct ops_case {
     struct tlmc_attr attrs[OPS_MAX_ATTRS];
     uint32_t attr_count;
     enum ops_fill fill;
-    bool transpose[2]; /* operand 0, 1 comes through a permute of its last two axes */
-    bool out_of_range; /* one index is: the run must be refused */
+    bool transpose[2];       /* operand 0, 1 comes through a permute of its last two axes */
+    bool out_of_range;       /* one index is: the run must be refused */
+    ops_compose_fn *compose; /* several ops: the row gives data and tolerance, not the op */
+    uint32_t steps;          /* composed: in how many steps the plan must run them */
 };
 
 struct ops_list {
@@ -75,6 +80,9 @@ struct ops_list {
 
 /* NULL when cases.def has no row for the op. */
 const struct ops_row *ops_row_of(enum tlmc_op op);
+/* Cases of a kind of group: "pointwise", "transpose", "updates"; NULL when there is no such kind.
+ */
+struct ops_list *ops_group_cases(const char *kind, struct tlmc_arena *arena);
 /* All cases of an op. */
 struct ops_list *ops_cases(enum tlmc_op op, struct tlmc_arena *arena);
 
@@ -105,7 +113,8 @@ struct tlmc_tensor ops_smooth_data(const struct ops_case *c, uint32_t operand, u
 struct ops_graph {
     struct tlmc_graph *graph;
     uint32_t operands[OPS_MAX_OPERANDS]; /* leaf values; TLMC_NONE when left out */
-    uint32_t node;                       /* the op's */
+    uint32_t node;                       /* the op's; composed: TLMC_NONE */
+    uint32_t results[OPS_MAX_RESULTS], result_count;
 };
 
 /* Builds leaves and op; input leaves take the slots 0, 1, ... , state leaves first_param,

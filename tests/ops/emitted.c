@@ -43,7 +43,6 @@ static void add_state(struct compilation *c, const struct tlmc_type *type)
 static void add_form(struct compilation *c, const struct ops_case *one, unsigned index)
 {
     const struct ops_graph built = ops_build(one, &c->arena, c->module.params.count);
-    const struct tlmc_node *node = &built.graph->nodes[built.node];
     struct tlmc_form form = { .entry = name_of(c, "c", index),
                               .mode = TLMC_INFER,
                               .graph = built.graph,
@@ -57,8 +56,8 @@ static void add_form(struct compilation *c, const struct ops_case *one, unsigned
         else if (one->operands[i].role == OPS_STATE)
             add_state(c, &one->operands[i].type);
     }
-    for (uint32_t i = 0; i < node->result_count; i++) {
-        const struct tlmc_io io = { .name = name_of(c, "y", i), .value = node->first_result + i };
+    for (uint32_t i = 0; i < built.result_count; i++) {
+        const struct tlmc_io io = { .name = name_of(c, "y", i), .value = built.results[i] };
 
         TLMC_PUSH(&c->arena, &form.outputs, io);
     }
@@ -109,7 +108,14 @@ static const char shell[] =
     "    return 0;\n"
     "}\n";
 
-static bool emit(struct compilation *c, const char *profile, const char *dir)
+static void count_steps(struct ops_program *p, const struct tlmc_plan *plan)
+{
+    for (uint32_t f = 0; f < plan->form_count; f++)
+        for (uint32_t i = 0; i < plan->forms[f].step_count; i++)
+            p->steps[f] += plan->forms[f].steps[i].kind != TLMC_STEP_NOTHING;
+}
+
+static bool emit(struct ops_program *p, struct compilation *c, const char *profile, const char *dir)
 {
     const struct tlmc_plan_options plan_options = { .profile = profile };
     const struct tlmc_emit_options emit_options = { .with_main = true, .version = "test" };
@@ -119,6 +125,8 @@ static bool emit(struct compilation *c, const char *profile, const char *dir)
     struct tlmc_emission emission = { .count = 0 };
     bool done = accepted && tlmc_emit_c(accepted, &emit_options, &emission, &c->diags);
 
+    if (accepted)
+        count_steps(p, plan);
     mkdir(dir, 0777);
     for (unsigned i = 0; done && i < emission.count; i++)
         done = write_file(dir, emission.files[i].name, tlmc_strbuf_text(&emission.files[i].text));
@@ -169,7 +177,7 @@ bool ops_program_open(struct ops_program *p, const struct ops_list *list, const 
     *p = (struct ops_program){ .handle = NULL };
     build_module(&c, list, name);
     /* levels do not exist for reference kernels: compile them once */
-    done = emit(&c, profile, dir) &&
+    done = emit(p, &c, profile, dir) &&
            compile(name, dir, strncmp(profile, "reference", 9) == 0 ? "-DTLM_ONLY_BASE" : "") &&
            load(p, name, dir);
     if (done && p->program->infer_count != list->count) {

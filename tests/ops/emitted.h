@@ -11,6 +11,7 @@
 struct ops_program {
     void *handle;
     const tlm_program *program;
+    uint32_t steps[OPS_MAX_CASES]; /* of each case's plan that are code */
 };
 
 /* Emits into `dir`, which is made.  False with what went wrong on stderr. */
@@ -24,7 +25,7 @@ struct ops_machine {
         threads; /* 1: the calling thread; 2: two uneven pieces, last one first; 5: five threads */
 };
 
-enum { OPS_MAX_RESULTS = 4, OPS_SEED = 7 };
+enum { OPS_SEED = 7 };
 
 /* What a run left behind: copies of the results, or of the states, by operand, that the op writes.
  */

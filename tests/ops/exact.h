@@ -12,6 +12,11 @@
    the contract then. */
 bool ops_exact(const struct ops_case *c, struct ops_buffer *operands, struct ops_buffer *results);
 
+/* exact_graph.c: a whole graph, node by node, each value rounded as programs store it.  operands:
+   by operand of the case, written where the graph writes them; results as the case's. */
+void ops_exact_graph(const struct ops_case *c, const struct ops_graph *built,
+                     struct ops_buffer *operands, struct ops_buffer *results);
+
 /* exact_pointwise.c */
 bool ops_exact_pointwise(const struct ops_case *c, const struct ops_buffer *operands,
                          struct ops_buffer *result);

@@ -3,7 +3,9 @@
    (exact.c), at every level this processor has and cut into 1, 2 and 5 pieces.  Out-of-range
    indices are refused, and nothing is written past a block.
 
-     run_values OP native_c|reference DIR */
+     run_values OP native_c|reference DIR
+     run_values groups/KIND native_c DIR        composed cases: several ops, and in how many steps
+   they run */
 #include "emitted.h"
 #include "exact.h"
 
@@ -36,7 +38,7 @@ static const struct {
 
 static const uint32_t pieces[] = { 1, 2, 5 };
 
-enum { MAX_TESTS = 4 * OPS_MAX_CASES + 4 };
+enum { MAX_TESTS = 5 * OPS_MAX_CASES + 4 };
 
 static const struct ops_case *case_of(const struct one *one)
 {
@@ -82,13 +84,12 @@ static double operand_scale(const struct ops_result *r)
 static void compare_values(const struct ops_case *c, const struct ops_outcome *o,
                            const struct ops_result *want, const struct ops_result *absolute)
 {
-    const struct tlmc_node *node = &want->built.graph->nodes[want->built.node];
     struct ops_scales scales = { .operands = operand_scale(want) };
     char text[200];
 
-    for (uint32_t i = 0; i < node->result_count; i++) {
-        scales.absolute = absolute ? &absolute->values[node->first_result + i] : NULL;
-        if (!ops_near(c->row, o->results[i].data.any, &want->values[node->first_result + i],
+    for (uint32_t i = 0; i < want->built.result_count; i++) {
+        scales.absolute = absolute ? &absolute->values[want->built.results[i]] : NULL;
+        if (!ops_near(c->row, o->results[i].data.any, &want->values[want->built.results[i]],
                       &scales, text))
             fail_msg("result %u, %s", i, text);
     }
@@ -126,34 +127,24 @@ struct contract {
     struct ops_buffer operands[OPS_MAX_OPERANDS], results[OPS_MAX_RESULTS];
 };
 
-/* Bits that are copied, counted or drawn: the interpreter has them. */
-static void take_rounded(struct contract *k, const struct ops_case *c, const struct ops_result *r)
-{
-    const struct tlmc_node *node = &r->built.graph->nodes[r->built.node];
-
-    for (uint32_t i = 0; i < node->result_count; i++)
-        ops_store(&r->values[node->first_result + i], k->results[i].data.any);
-    for (uint32_t i = 0; i < c->operand_count; i++)
-        if (c->operands[i].role == OPS_STATE)
-            ops_store(&r->states[i], k->operands[i].data.any);
-}
-
 static struct contract contract_of(const struct ops_case *c)
 {
     struct tlmc_arena arena = { 0 };
-    struct ops_result r = ops_interpret(c, &arena, false, OPS_SEED, 0);
-    const struct tlmc_node *node = &r.built.graph->nodes[r.built.node];
+    const struct ops_graph built = ops_build(c, &arena, 0);
     struct contract k = { .operands = { { .data = { NULL } } } };
 
-    assert_true(r.ok);
-    for (uint32_t i = 0; i < c->operand_count; i++)
-        if (c->operands[i].role != OPS_ABSENT)
-            k.operands[i] = ops_buffer_of(&r.values[node->inputs[i]]);
-    for (uint32_t i = 0; i < node->result_count; i++)
-        k.results[i] = ops_buffer_new(tlmc_value_type(r.built.graph, node->first_result + i));
-    if (!ops_exact(c, k.operands, k.results))
-        take_rounded(&k, c, &r);
-    ops_result_free(&r);
+    for (uint32_t i = 0; i < c->operand_count; i++) {
+        struct tlmc_tensor data;
+
+        if (c->operands[i].role == OPS_ABSENT)
+            continue;
+        data = ops_data(c, i);
+        k.operands[i] = ops_buffer_of(&data);
+        tlmc_tensor_free(&data, 1);
+    }
+    for (uint32_t i = 0; i < built.result_count; i++)
+        k.results[i] = ops_buffer_new(tlmc_value_type(built.graph, built.results[i]));
+    ops_exact_graph(c, &built, k.operands, k.results);
     tlmc_arena_free(&arena);
     return k;
 }
@@ -190,6 +181,14 @@ static void test_bits(void **state)
     ops_buffer_free(k.results, OPS_MAX_RESULTS);
 }
 
+/* Composed cases: fused as far as the case says. */
+static void test_steps(void **state)
+{
+    const struct one *one = *state;
+
+    assert_int_equal(one->suite->program.steps[one->index], case_of(one)->steps);
+}
+
 static void test_level_missing(void **state)
 {
     (void)state;
@@ -224,8 +223,11 @@ static size_t list_tests(struct suite *suite, bool native, struct CMUnitTest *te
 {
     size_t count = 0;
 
-    for (uint32_t i = 0; i < suite->list->count; i++)
+    for (uint32_t i = 0; i < suite->list->count; i++) {
         add(suite, tests, &count, i, TLM_CPU_AUTO, "value", "", test_value);
+        if (suite->list->cases[i].steps > 0)
+            add(suite, tests, &count, i, TLM_CPU_AUTO, "steps", "", test_steps);
+    }
     for (size_t l = 0; native && l < sizeof levels / sizeof *levels; l++) {
         if (!has_level(suite, levels[l].cpu)) {
             add(suite, tests, &count, 0, levels[l].cpu, "this processor has no ", levels[l].name,
@@ -243,22 +245,23 @@ int main(int argc, char **argv)
 {
     struct suite suite = { .list = NULL };
     struct CMUnitTest tests[MAX_TESTS];
-    char group[128];
     enum tlmc_op op;
     bool native;
     int failed = 1;
 
-    if (argc != 4 || (op = tlmc_op_find(argv[1])) == TLMC_OP_COUNT) {
-        fprintf(stderr, "usage: run_values OP native_c|reference DIR\n");
+    if (argc == 4 && strncmp(argv[1], "groups/", 7) == 0)
+        suite.list = ops_group_cases(argv[1] + 7, &suite.arena);
+    else if (argc == 4 && (op = tlmc_op_find(argv[1])) != TLMC_OP_COUNT)
+        suite.list = ops_cases(op, &suite.arena);
+    if (!suite.list) {
+        fprintf(stderr, "usage: run_values OP|groups/KIND native_c|reference DIR\n");
         return 2;
     }
     native = strcmp(argv[2], "native_c") == 0;
-    suite.list = ops_cases(op, &suite.arena);
-    snprintf(group, sizeof group, "ops/%s/%s", argv[1], argv[2]);
     if (ops_program_open(&suite.program, suite.list, "cases",
                          native ? "checked_cpu" : "reference_cpu", argv[3]))
         failed =
-            _cmocka_run_group_tests(group, tests, list_tests(&suite, native, tests), NULL, NULL);
+            _cmocka_run_group_tests(argv[1], tests, list_tests(&suite, native, tests), NULL, NULL);
     ops_program_close(&suite.program);
     tlmc_arena_free(&suite.arena);
     return failed != 0;

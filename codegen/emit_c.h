@@ -81,7 +81,7 @@ bool tlmc_emit_has_param(const struct tlmc_emit *e, uint32_t param);
 struct tlmc_emit_form *tlmc_emit_find_form(struct tlmc_emit *e, const struct tlmc_form *form);
 /* "quickstart_mlp.tlm:8:8": file name without folders. */
 const char *tlmc_emit_place(struct tlmc_emit *e, struct tlmc_span span);
-/* "fc1.weight[8, 2]", for comments. */
+/* "fc1_weight: f32[8, 2]", for comments. */
 const char *tlmc_emit_value_text(struct tlmc_emit *e, const struct tlmc_emit_form *form,
                                  uint32_t value);
 

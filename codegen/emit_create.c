@@ -22,6 +22,13 @@ void tlmc_emit_struct(struct tlmc_emit *e, struct tlmc_strbuf *out)
     if (tlmc_emit_training(e))
         tlmc_write(&w, "/* What the activations block holds after the last call. */\n"
                        "enum { DONE_NOTHING, DONE_FORWARD, DONE_BACKWARD };\n\n");
+    if (draws(e)) {
+        tlmc_write(&w, "/* Forms, by their counters of runs. */\nenum { ");
+        for (uint32_t f = 0; f < e->form_count; f++)
+            tlmc_write(&w, "%{comma}FORM_%{LABEL}", "comma", f ? ", " : "", "LABEL",
+                       tlmc_names_upper(e->arena, e->forms[f].label));
+        tlmc_write(&w, " };\n\n");
+    }
     tlmc_write(&w,
                "struct %{model} {\n"
                "    tlm_rt rt;\n"
@@ -237,11 +244,12 @@ static void put_state(struct tlmc_emit *e, struct tlmc_writer *w)
                   "{\n"
                   "    m->rt.step = step;\n");
     if (train && train->draws)
-        tlmc_write(w,
-                   "    m->runs[%{form}] = step * %{accumulate}; /* the draws of a step are the "
-                   "same after a resume */\n",
-                   "form", tlmc_literal_count(e->arena, train->index), "accumulate",
-                   tlmc_literal_count(e->arena, (uint64_t)accumulate));
+        tlmc_write(
+            w,
+            "    m->runs[FORM_%{LABEL}] = step * %{accumulate}; /* the draws of a step are the "
+            "same after a resume */\n",
+            "LABEL", tlmc_names_upper(e->arena, train->label), "accumulate",
+            tlmc_literal_count(e->arena, (uint64_t)accumulate));
     tlmc_write(w, "}\n\n"
                   "uint64_t %{model}_get_seed(const %{model} *m)\n"
                   "{\n"

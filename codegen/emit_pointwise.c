@@ -277,7 +277,8 @@ static bool is_fixed(const struct loop *loop, const struct operand *operand)
     return true;
 }
 
-/* " + r / 4 % 3 * 16 + r % 4 * 4": where row r of the operand begins. */
+/* " + r / 4 % 3 * 16 + r % 4 * 4": where row r of the operand begins.  Axes that it walks as one
+ * make one term. */
 static const char *row_offset(const struct loop *loop, const struct operand *operand)
 {
     struct tlmc_strbuf text = { 0 };
@@ -285,16 +286,21 @@ static const char *row_offset(const struct loop *loop, const struct operand *ope
     int64_t below = 1; /* rows in one step of the axis */
 
     for (int axis = loop->rank - 2; axis >= 0; axis--) {
-        if (operand->strides[axis] != 0) {
+        const int64_t stride = operand->strides[axis];
+        int64_t size = loop->dims[axis];
+
+        for (; axis > 0 && operand->strides[axis - 1] == stride * loop->dims[axis]; axis--)
+            size *= loop->dims[axis - 1];
+        if (stride != 0) {
             tlmc_strbuf_add(&text, " + r");
             if (below > 1)
                 tlmc_strbuf_printf(&text, " / %lld", (long long)below);
             if (axis > 0)
-                tlmc_strbuf_printf(&text, " %% %lld", (long long)loop->dims[axis]);
-            if (operand->strides[axis] != 1)
-                tlmc_strbuf_printf(&text, " * %lld", (long long)operand->strides[axis]);
+                tlmc_strbuf_printf(&text, " %% %lld", (long long)size);
+            if (stride != 1)
+                tlmc_strbuf_printf(&text, " * %lld", (long long)stride);
         }
-        below *= loop->dims[axis];
+        below *= size;
     }
     copy = tlmc_arena_strdup(loop->e->arena, tlmc_strbuf_text(&text));
     tlmc_strbuf_free(&text);

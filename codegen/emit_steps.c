@@ -47,6 +47,15 @@ static void append(struct tlmc_strbuf *out, const char *separator, const char *t
     tlmc_strbuf_printf(out, "%s%s", out->length ? separator : "", text);
 }
 
+static bool made_here(const struct tlmc_emit_form *form, const struct tlmc_step *step,
+                      uint32_t value)
+{
+    for (uint32_t n = 0; n < step->node_count; n++)
+        if (form->graph->values[value].node == step->nodes[n])
+            return true;
+    return false;
+}
+
 /* The values a step reads from outside and writes: "x: f32[1, 2], fc1.weight: f32[8, 2] -> h:
  * f32[1, 8]". */
 static void step_values(struct tlmc_emit *e, const struct tlmc_emit_form *form,
@@ -69,7 +78,8 @@ static void step_values(struct tlmc_emit *e, const struct tlmc_emit_form *form,
         for (uint32_t i = 0; i < node->input_count; i++) {
             const uint32_t value = node->inputs[i];
 
-            if (value != TLMC_NONE && form->plan->values[value].place != TLMC_PLACE_NONE)
+            if (value != TLMC_NONE && form->plan->values[value].place != TLMC_PLACE_NONE &&
+                !made_here(form, step, value))
                 append(&reads, ", ", tlmc_emit_value_text(e, form, value));
         }
         for (uint32_t i = 0; i < node->result_count; i++)
@@ -77,7 +87,8 @@ static void step_values(struct tlmc_emit *e, const struct tlmc_emit_form *form,
                 append(&writes, ", ", tlmc_emit_value_text(e, form, node->first_result + i));
     }
     if (reads.length || writes.length)
-        tlmc_strbuf_printf(out, "\n%s%s%s", tlmc_strbuf_text(&reads), writes.length ? " -> " : "",
+        tlmc_strbuf_printf(out, "\n%s%s%s", tlmc_strbuf_text(&reads),
+                           writes.length ? reads.length ? " -> " : "-> " : "",
                            tlmc_strbuf_text(&writes));
     tlmc_strbuf_free(&reads);
     tlmc_strbuf_free(&writes);
@@ -379,9 +390,10 @@ void tlmc_emit_form_functions(struct tlmc_emit *e, struct tlmc_emit_form *form)
                               : "Outputs from inputs.";
 
     if (form->draws) {
-        before = tlmc_emit_printf(e, "%sm->rt.run = m->runs[%u];\n", before, form->index);
-        after = tlmc_emit_printf(e, "m->runs[%u]++; /* the next run draws anew */\n%s", form->index,
-                                 after);
+        before = tlmc_emit_printf(e, "%sm->rt.run = m->runs[FORM_%s];\n", before,
+                                  tlmc_names_upper(e->arena, form->label));
+        after = tlmc_emit_printf(e, "m->runs[FORM_%s]++; /* the next run draws anew */\n%s",
+                                 tlmc_names_upper(e->arena, form->label), after);
     }
     emit_phase(e, form, TLMC_FORWARD, form->run, comment, before, after);
     if (trains)

@@ -102,7 +102,8 @@ const char *tlmc_emit_value_text(struct tlmc_emit *e, const struct tlmc_emit_for
     if (tlmc_emit_is_literal(form, id))
         return tlmc_emit_literal(e, form, id);
     tlmc_type_text(&value->type, type);
-    return tlmc_emit_printf(e, "%s: %s", wanted_name(e, form, id), type);
+    return tlmc_emit_printf(e, "%s: %s",
+                            form->locals[id] ? form->locals[id] : wanted_name(e, form, id), type);
 }
 
 bool tlmc_emit_is_literal(const struct tlmc_emit_form *form, uint32_t value)

@@ -54,8 +54,8 @@ struct tlmc_node {
     const struct tlmc_attr *attrs;
     struct tlmc_span span; /* innermost place in the user's files */
     tlmc_sym scope;        /* instance path ("h.0.attn"), "" at top level */
-    uint32_t rule;         /* after autodiff: a forward node and the backward nodes its VJP rule made share a number;
-                              0: none.  The planner keeps the promise `backend-vjp` with it */
+    uint32_t rule; /* after autodiff: a forward node and the backward nodes its VJP rule made share
+                      a number; 0: none.  The planner keeps the promise `backend-vjp` with it */
 };
 
 struct tlmc_value {

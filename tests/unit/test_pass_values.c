@@ -209,11 +209,8 @@ static void autoencoder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quickstart),
-        cmocka_unit_test(digits),
-        cmocka_unit_test(transformer),
-        cmocka_unit_test(gpt2),
-        cmocka_unit_test(autoencoder),
+        cmocka_unit_test(quickstart), cmocka_unit_test(digits),      cmocka_unit_test(transformer),
+        cmocka_unit_test(gpt2),       cmocka_unit_test(autoencoder),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

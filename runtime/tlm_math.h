@@ -136,8 +136,9 @@ TLM_INLINE float tlm_expm1_core(float x)
 /* e^(-factor x^2), factor a power of two, the square in two floats */
 TLM_INLINE float tlm_exp_neg_square(float x, float factor)
 {
-    const float high = x * x;
-    const float low = tlm_fma(x, x, -high);
+    const float c = tlm_clamp_between(x, -15.0f, 15.0f); /* 0 beyond */
+    const float high = c * c;
+    const float low = tlm_fma(c, c, -high);
 
     return tlm_exp_sum(-(high * factor), -(low * factor));
 }
@@ -207,6 +208,14 @@ TLM_INLINE float tlm_sigmoid_of(float x)
     return tlm_select(x < 0.0f, e, 1.0f) / (1.0f + e);
 }
 
+/* x * sigmoid(z), with no subnormal number on the way to one that is not */
+TLM_INLINE float tlm_times_sigmoid(float x, float z)
+{
+    const float h = tlm_exp_sum(-0.5f * tlm_fabs_bits(z), 0.0f);
+
+    return tlm_select(z < 0.0f, x * h * h, x) / tlm_fma(h, h, 1.0f);
+}
+
 TLM_INLINE float tlm_tanh_of(float x)
 {
     const float a = tlm_clamp_between(tlm_fabs_bits(x), 0.0f, 10.0f);
@@ -227,11 +236,22 @@ TLM_INLINE float tlm_elu_of(float x, float alpha)
     return tlm_select(x > 0.0f, x, alpha * below);
 }
 
+/* sigmoid(x) and its slope e^-|x| / (1 + e^-|x|)^2, which does not cancel */
+TLM_INLINE float tlm_sigmoid_and_slope(float x, float *slope)
+{
+    const float e = tlm_exp_sum(-tlm_fabs_bits(x), 0.0f);
+    const float d = 1.0f + e;
+
+    *slope = e / d / d;
+    return tlm_select(x < 0.0f, e, 1.0f) / d;
+}
+
 TLM_INLINE float tlm_silu_slope(float x)
 {
-    const float s = tlm_sigmoid_of(x);
+    float slope;
+    const float s = tlm_sigmoid_and_slope(x, &slope);
 
-    return s * tlm_fma(x, 1.0f - s, 1.0f);
+    return tlm_fma(x, slope, s);
 }
 
 /* gelu, tanh form: x * sigmoid(z), z = 2 sqrt(2/pi) (x + 0.044715 x^3) */
@@ -243,10 +263,11 @@ TLM_INLINE float tlm_gelu_inner(float x)
 TLM_INLINE float tlm_gelu_slope(float x)
 {
     const float c = tlm_clamp_between(x, -20.0f, 20.0f);
-    const float s = tlm_sigmoid_of(tlm_gelu_inner(c));
     const float inner = tlm_fma(0x1.b6676cp-3f, c * c, 0x1.988454p+0f);
+    float slope;
+    const float s = tlm_sigmoid_and_slope(tlm_gelu_inner(c), &slope);
 
-    return tlm_fma(c * inner, s * (1.0f - s), s);
+    return tlm_fma(c * inner, slope, s);
 }
 
 /* ---- erf */

@@ -49,9 +49,7 @@ TLM_INLINE float tlmr_rsqrt(float x)
 }
 TLM_INLINE float tlmr_rsqrt_vjp(float g, float y)
 {
-    const float cube = y * (y * y);
-
-    return -0.5f * g * cube;
+    return -0.5f * g * y * (y * y);
 }
 TLM_INLINE float tlmr_exp(float x)
 {
@@ -259,11 +257,11 @@ TLM_INLINE float tlmr_pow(float a, float b)
 }
 TLM_INLINE float tlmr_pow_vjp_a(float g, float a, float b)
 {
-    return b == 0.0f ? 0.0f : g * b * powf(a, b - 1.0f);
+    return b == 0.0f ? 0.0f : g * (b * powf(a, b - 1.0f));
 }
 TLM_INLINE float tlmr_pow_vjp_b(float g, float a, float y)
 {
-    return a <= 0.0f ? 0.0f : g * y * logf(a);
+    return a <= 0.0f ? 0.0f : g * (y * logf(a));
 }
 /* NaN if either is; of two zeros +0 */
 TLM_INLINE float tlmr_max(float a, float b)

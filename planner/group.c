@@ -13,7 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOP_MAX = 64 }; /* nodes of a loop: bounds live locals and the size of a function */
+enum {
+    LOOP_MAX = 64, /* nodes of a loop: bounds live locals and the size of a function */
+    NEAR = 12      /* steps that a node may move up: farther, its result would live too long */
+};
 
 struct draft { /* a step being built */
     struct tlmc_step step;
@@ -230,7 +233,8 @@ static bool fits_loop(const struct grouping *g, uint32_t node, uint32_t step, ui
     const struct draft *draft = step < g->drafts.count ? &g->drafts.items[step] : NULL;
     const struct tlmc_capsule *const *choice = g->form->choice;
 
-    return draft && step >= least && draft->step.kind == TLMC_STEP_POINTWISE &&
+    return draft && step >= least && g->drafts.count - step <= NEAR &&
+           draft->step.kind == TLMC_STEP_POINTWISE &&
            draft->step.phase == node_of(g, node)->phase && draft->nodes.count < LOOP_MAX &&
            may_fuse(g, draft->nodes.items[0]) &&
            choice[draft->nodes.items[0]]->provider == choice[node]->provider &&

@@ -276,6 +276,78 @@ static void a_module_replaces_its_namesake(void **state)
     bench_end(&b);
 }
 
+/* docs/adding-a-capsule.md and docs/plan.md name every field, predicate, workspace rule, profile
+ * and reason. */
+static char *read_doc(const char *name)
+{
+    char path[512];
+    FILE *f;
+    char *text;
+    long size;
+
+    snprintf(path, sizeof path, "%s/docs/%s", TLMC_SOURCE_DIR, name);
+    f = fopen(path, "rb");
+    if (!f)
+        fail_msg("cannot open %s", path);
+    fseek(f, 0, SEEK_END);
+    size = ftell(f);
+    rewind(f);
+    text = calloc((size_t)size + 1, 1);
+    assert_non_null(text);
+    assert_int_equal(fread(text, 1, (size_t)size, f), (size_t)size);
+    fclose(f);
+    return text;
+}
+
+static void named_in(const char *doc, const char *word)
+{
+    if (!strstr(doc, word))
+        fail_msg("the page does not name '%s'", word);
+}
+
+static void docs_are_current(void **state)
+{
+    static const char *const on_capsules[] = {
+#define ADMIT(name, takes, meaning) #name, meaning,
+#include "admit.def"
+#define WORKSPACE(name, bytes) #name,
+#include "workspace.def"
+#define TRUST(TAG, text) text,
+#define VJP_MODE(TAG, text) text,
+#define ROUNDING(TAG, text) text,
+#define SUBNORMAL(TAG, text) text,
+#define CONTRACTION(TAG, text) text,
+#define REDUCTION(TAG, text) text,
+#define EVIDENCE(TAG, text, disposition, label) text,
+#define DEVICE(TAG, text) text,
+#define ABI(TAG, text) text,
+#include "enums.def"
+    };
+    static const char *const on_plans[] = {
+#define REASON(TAG, text, meaning) text, meaning,
+#include "reasons.def"
+    };
+    char *capsules = read_doc("adding-a-capsule.md"), *plans = read_doc("plan.md");
+    struct bench b;
+    size_t i;
+
+    (void)state;
+    bench_begin(&b);
+    for (i = 0; i < sizeof on_capsules / sizeof *on_capsules; i++)
+        named_in(capsules, on_capsules[i]);
+    for (i = 0; i < sizeof on_plans / sizeof *on_plans; i += 2) {
+        char reason[64];
+
+        snprintf(reason, sizeof reason, "%.*s", (int)strcspn(on_plans[i], "("), on_plans[i]);
+        named_in(plans, reason);
+    }
+    for (i = 0; i < b.catalog->profiles.count; i++)
+        named_in(plans, b.catalog->profiles.items[i].name);
+    bench_end(&b);
+    free(capsules);
+    free(plans);
+}
+
 /* ---- facts for scripts */
 
 static void print_contract(const struct tlmc_contract *c, bool planned)
@@ -348,6 +420,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_profile_without_capsules_is_refused),
         cmocka_unit_test(user_modules_come_first),
         cmocka_unit_test(a_module_replaces_its_namesake),
+        cmocka_unit_test(docs_are_current),
     };
 
     if (argc == 2 && strcmp(argv[1], "--evidence") == 0)

@@ -282,10 +282,10 @@ static struct tlmc_file *load(struct tlmc_sema *s, tlmc_sym path, uint32_t sourc
     return file;
 }
 
-struct tlmc_file *tlmc_load_model(struct tlmc_sema *s, const char *path)
+struct tlmc_file *tlmc_load_model(struct tlmc_sema *s, uint32_t source)
 {
-    const uint32_t source = tlmc_read_source(s->sources, path, (struct tlmc_span){ 0 }, s->diags);
-    struct tlmc_file *file = source ? load(s, normal_path(s, path), source, false, 0) : NULL;
+    const char *path = tlmc_sources_get(s->sources, source)->path;
+    struct tlmc_file *file = load(s, normal_path(s, path), source, false, 0);
 
     if (!file)
         return NULL;

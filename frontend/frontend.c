@@ -60,11 +60,11 @@ static void describe(struct tlmc_sema *s)
     }
 }
 
-static bool build(struct tlmc_sema *s, const char *path)
+static bool build(struct tlmc_sema *s, uint32_t source)
 {
     if (!read_defines(s) || !tlmc_load_std(s))
         return false;
-    s->file = tlmc_load_model(s, path);
+    s->file = tlmc_load_model(s, source);
     if (!s->file || !tlmc_check_clause_names(s) || !tlmc_elaborate_all(s))
         return false;
     describe(s);
@@ -78,10 +78,10 @@ static bool build(struct tlmc_sema *s, const char *path)
     return !s->failures;
 }
 
-struct tlmc_module *tlmc_frontend(struct tlmc_arena *arena, struct tlmc_symtab *symbols,
-                                  struct tlmc_sources *sources, const char *path,
-                                  const struct tlmc_frontend_options *options,
-                                  struct tlmc_diags *diags)
+struct tlmc_module *tlmc_frontend_source(struct tlmc_arena *arena, struct tlmc_symtab *symbols,
+                                         struct tlmc_sources *sources, uint32_t source,
+                                         const struct tlmc_frontend_options *options,
+                                         struct tlmc_diags *diags)
 {
     struct tlmc_sema s = {
         .arena = arena, .symbols = symbols, .sources = sources, .diags = diags, .options = options
@@ -91,7 +91,17 @@ struct tlmc_module *tlmc_frontend(struct tlmc_arena *arena, struct tlmc_symtab *
     s.module->arena = arena;
     s.module->symbols = symbols;
     s.module->sources = sources;
-    return build(&s, path) && !diags->errors ? s.module : NULL;
+    return build(&s, source) && !diags->errors ? s.module : NULL;
+}
+
+struct tlmc_module *tlmc_frontend(struct tlmc_arena *arena, struct tlmc_symtab *symbols,
+                                  struct tlmc_sources *sources, const char *path,
+                                  const struct tlmc_frontend_options *options,
+                                  struct tlmc_diags *diags)
+{
+    const uint32_t source = tlmc_read_source(sources, path, (struct tlmc_span){ 0 }, diags);
+
+    return source ? tlmc_frontend_source(arena, symbols, sources, source, options, diags) : NULL;
 }
 
 void tlmc_module_keys(const struct tlmc_module *module, struct tlmc_strbuf *out)

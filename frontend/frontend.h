@@ -14,6 +14,11 @@ struct tlmc_module *tlmc_frontend(struct tlmc_arena *arena, struct tlmc_symtab *
                                   struct tlmc_sources *sources, const char *path,
                                   const struct tlmc_frontend_options *options, struct tlmc_diags *diags);
 
+/* The same for a text that is in sources already, under the path it is to be known by. */
+struct tlmc_module *tlmc_frontend_source(struct tlmc_arena *arena, struct tlmc_symtab *symbols,
+                                         struct tlmc_sources *sources, uint32_t source,
+                                         const struct tlmc_frontend_options *options, struct tlmc_diags *diags);
+
 /* Reads a file into sources; 0 and a diagnostic when it cannot be read or is larger than 16 MiB. */
 uint32_t tlmc_read_source(struct tlmc_sources *sources, const char *path, struct tlmc_span from,
                           struct tlmc_diags *diags);

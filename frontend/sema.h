@@ -170,7 +170,7 @@ bool tlmc_charge(struct tlmc_sema *s, const struct tlmc_frame *f, struct tlmc_sp
 
 /* ---- files.c */
 bool tlmc_load_std(struct tlmc_sema *s);
-struct tlmc_file *tlmc_load_model(struct tlmc_sema *s, const char *path);
+struct tlmc_file *tlmc_load_model(struct tlmc_sema *s, uint32_t source);
 /* A block as the file sees it: its own, imported, std's; NULL: none. */
 const struct tlmc_fn *tlmc_find_block(struct tlmc_sema *s, struct tlmc_file *file, tlmc_sym name);
 struct tlmc_file *tlmc_find_alias(const struct tlmc_file *file, tlmc_sym name);

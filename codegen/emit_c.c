@@ -39,7 +39,7 @@ void tlmc_emit_refuse(struct tlmc_emit *e, const struct tlmc_node *node, const c
 
 void tlmc_emit_need_header(struct tlmc_emit *e, const char *header)
 {
-    if (!header)
+    if (!header || !*header)
         return;
     for (unsigned i = 0; i < e->headers.count; i++)
         if (strcmp(e->headers.items[i], header) == 0)
@@ -114,6 +114,7 @@ static void name_offsets(struct tlmc_emit *e, struct tlmc_emit_form *form)
     form->locals = TLMC_NEW_ARRAY(e->arena, const char *, graph->value_count + 1);
     form->offsets = TLMC_NEW_ARRAY(e->arena, const char *, graph->value_count + 1);
     tlmc_names_init(&form->names, e->arena);
+    tlmc_names_make(&form->names, e->model); /* its type's */
     for (uint32_t v = 0; v < graph->value_count; v++) {
         const struct tlmc_placement *p = &form->plan->values[v];
 
@@ -146,8 +147,20 @@ static void set_up_forms(struct tlmc_emit *e)
     }
 }
 
+static size_t aligned(size_t bytes)
+{
+    return (bytes + TLMC_ALIGN - 1) / TLMC_ALIGN * TLMC_ALIGN;
+}
+
+static bool lives_in_weights(enum tlmc_param_kind kind)
+{
+    return kind == TLMC_PARAM_TRAINED || kind == TLMC_PARAM_STATE;
+}
+
 static void set_up_params(struct tlmc_emit *e)
 {
+    size_t state_bytes = 0;
+
     e->param_offsets = TLMC_NEW_ARRAY(e->arena, const char *, e->module->params.count + 1);
     for (uint32_t i = 0; i < e->module->params.count; i++) {
         const char *key = tlmc_names_valid(e->arena, e->module->params.items[i].key);
@@ -155,6 +168,9 @@ static void set_up_params(struct tlmc_emit *e)
         if (!tlmc_emit_has_param(e, i))
             continue;
         e->param_count++;
+        if (!lives_in_weights(e->module->params.items[i].kind))
+            state_bytes =
+                e->plan->param_offsets[i] + tlmc_type_bytes(&e->module->params.items[i].type);
         e->param_offsets[i] =
             tlmc_names_make(&e->names,
                             tlmc_emit_printf(e, "AT_%s", tlmc_names_upper(e->arena, key)));
@@ -163,7 +179,8 @@ static void set_up_params(struct tlmc_emit *e)
        generous, and asserted by the emitted text. */
     e->head_bytes = 1024 + 128 * (size_t)e->param_count + 8 * (size_t)e->form_count +
                     4 * (size_t)e->module->scalars.count;
-    e->head_bytes = (e->head_bytes + TLMC_ALIGN - 1) / TLMC_ALIGN * TLMC_ALIGN;
+    e->head_bytes = aligned(e->head_bytes);
+    e->state_bytes = e->head_bytes + aligned(state_bytes);
 }
 
 static uint64_t mix(uint64_t hash, uint64_t value)
@@ -183,7 +200,7 @@ static uint32_t abi_of(const struct tlmc_emit *e)
     for (const char *p = e->options->version; p && *p; p++)
         hash = mix(hash, (unsigned char)*p);
     hash = mix(hash, e->plan->weights_bytes);
-    hash = mix(hash, e->plan->state_bytes + e->head_bytes);
+    hash = mix(hash, e->state_bytes);
     hash = mix(hash, e->plan->activations_bytes);
     for (uint32_t f = 0; f < e->form_count; f++) {
         hash = mix(hash, (uint64_t)e->forms[f].form->mode);
@@ -246,7 +263,7 @@ void tlmc_emit_head(struct tlmc_emit *e, const char *what, struct tlmc_strbuf *o
                        tlmc_strbuf_text(&trusted));
     tlmc_strbuf_printf(&text,
                        "%u nodes in %u steps; weights %zu, state %zu, activations %zu bytes.",
-                       nodes, steps, e->plan->weights_bytes, e->plan->state_bytes + e->head_bytes,
+                       nodes, steps, e->plan->weights_bytes, e->state_bytes,
                        e->plan->activations_bytes);
     tlmc_writer_init(&w, out);
     tlmc_write_comment(&w, tlmc_strbuf_text(&text));
@@ -362,6 +379,13 @@ bool tlmc_emit_c(const tlmc_accepted_plan *accepted, const struct tlmc_emit_opti
     *out = (struct tlmc_emission){ 0 };
     e.arena = plan->module->arena;
     e.model = plan->module->name;
+    if (tlmc_names_reserved(e.model) || tlmc_names_of_libc(e.model)) {
+        tlmc_emit_refuse(
+            &e, NULL,
+            "model '%s' needs another name: this one has a meaning in C or in generated code",
+            e.model);
+        return false;
+    }
     e.MODEL = tlmc_names_upper(e.arena, e.model);
     tlmc_names_init(&e.names, e.arena);
     e.names.own = true;

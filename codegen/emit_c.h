@@ -64,6 +64,7 @@ struct tlmc_emit {
     TLMC_VEC(const char *) headers;      /* of kernels, in order of first use */
     TLMC_VEC(const char *) links;        /* of user capsules */
     size_t head_bytes;                   /* of the model struct at the start of the state block */
+    size_t state_bytes;                  /* with it */
     uint32_t abi;
     bool failed;
 };

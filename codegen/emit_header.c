@@ -16,7 +16,7 @@ static void put_sizes(struct tlmc_emit *e, struct tlmc_writer *w)
                "#define %{MODEL}_MAX_THREADS 1024\n\n",
                "abi", tlmc_emit_printf(e, "%08x", e->abi), "weights",
                tlmc_literal_count(e->arena, e->plan->weights_bytes), "state",
-               tlmc_literal_count(e->arena, e->head_bytes + e->plan->state_bytes), "activations",
+               tlmc_literal_count(e->arena, e->state_bytes), "activations",
                tlmc_literal_count(e->arena, e->plan->activations_bytes));
 }
 

@@ -66,7 +66,7 @@ static void need(struct tlmc_call *call)
     tlmc_emit_need_header(e, "tlm_kernel_call.h");
     if (call->capsule->header)
         tlmc_emit_need_header(e, call->capsule->header);
-    if (!call->capsule->link)
+    if (!call->capsule->link || !*call->capsule->link)
         return;
     for (unsigned i = 0; i < e->links.count; i++)
         if (strcmp(e->links.items[i], call->capsule->link) == 0)

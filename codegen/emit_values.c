@@ -251,7 +251,7 @@ static void param_offsets(struct tlmc_emit *e, bool weights, struct tlmc_strbuf 
         const struct tlmc_param *param = &module->params.items[i];
         char type[256];
 
-        if (lives_in_weights(param->kind) != weights)
+        if (lives_in_weights(param->kind) != weights || !tlmc_emit_has_param(e, i))
             continue;
         tlmc_type_text(&param->type, type);
         rows[count++] = (struct offset){ e->param_offsets[i],

@@ -36,6 +36,42 @@ static const char *const reserved_openings[] = { "tlm",      "TLM",      "INT", 
                                                  "INFINITY", "HUGE_VAL", "MATH_", "AT_",  "run_",
                                                  "part_",    "table_",   "rows_" };
 
+/* Functions of math.h and string.h, with f and l at the end too, and of the other headers that
+ * programs include. */
+static const char *const libc_math[] = {
+    "acos",      "acosh",     "asin",       "asinh", "atan",      "atan2",  "atanh",   "cbrt",
+    "ceil",      "copysign",  "cos",        "cosh",  "erf",       "erfc",   "exp",     "exp2",
+    "expm1",     "fabs",      "fdim",       "floor", "fma",       "fmax",   "fmin",    "fmod",
+    "frexp",     "hypot",     "ilogb",      "ldexp", "lgamma",    "llrint", "llround", "log",
+    "log10",     "log1p",     "log2",       "logb",  "lrint",     "lround", "modf",    "nan",
+    "nearbyint", "nextafter", "nexttoward", "pow",   "remainder", "remquo", "rint",    "round",
+    "scalbn",    "sin",       "sinh",       "sqrt",  "tan",       "tanh",   "tgamma",  "trunc",
+};
+static const char *const libc_other[] = {
+    "abort",  "abs",     "atof",   "atoi",    "calloc",  "close",    "div",     "exit",   "fclose",
+    "fopen",  "fread",   "free",   "fwrite",  "getenv",  "index",    "isatty",  "labs",   "ldiv",
+    "malloc", "memchr",  "memcmp", "memmove", "open",    "printf",   "puts",    "qsort",  "rand",
+    "read",   "realloc", "remove", "rename",  "rindex",  "select",   "signal",  "sleep",  "stat",
+    "strcat", "strchr",  "strcmp", "strcpy",  "strlen",  "strncmp",  "strstr",  "strtod", "strtol",
+    "system", "time",    "time_t", "unlink",  "write",   "clock",    "bsearch", "getopt", "link",
+    "pipe",   "pause",   "access", "ioctl",   "float_t", "double_t",
+};
+
+bool tlmc_names_of_libc(const char *name)
+{
+    for (size_t i = 0; i < sizeof libc_math / sizeof *libc_math; i++) {
+        const size_t n = strlen(libc_math[i]);
+
+        if (strncmp(name, libc_math[i], n) == 0 &&
+            (!name[n] || ((name[n] == 'f' || name[n] == 'l') && !name[n + 1])))
+            return true;
+    }
+    for (size_t i = 0; i < sizeof libc_other / sizeof *libc_other; i++)
+        if (strcmp(name, libc_other[i]) == 0)
+            return true;
+    return false;
+}
+
 bool tlmc_names_reserved(const char *name)
 {
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)

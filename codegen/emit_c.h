@@ -91,6 +91,8 @@ const struct tlmc_placement *tlmc_emit_placement(const struct tlmc_emit_form *fo
                                                  uint32_t value); /* of its storage */
 /* The leaf's slot of a value in WEIGHTS, STATE or SCALAR. */
 uint32_t tlmc_emit_slot(const struct tlmc_emit_form *form, uint32_t value);
+/* "step_size", with the optimizer group when there are several. */
+const char *tlmc_emit_scalar_name(struct tlmc_emit *e, uint32_t slot);
 const char *tlmc_emit_local(struct tlmc_emit *e, struct tlmc_emit_form *form, uint32_t value);
 /* The address of a value's first element, as C: "tlm_f32_at(m->activations, AT_TRAIN_H)". */
 const char *tlmc_emit_address(struct tlmc_emit *e, struct tlmc_emit_form *form, uint32_t value);

@@ -40,34 +40,48 @@ static void put_tensors(struct tlmc_emit *e, struct tlmc_writer *w,
     }
 }
 
+/* Which number of the step stands where. */
+static void put_scalars(struct tlmc_emit *e, struct tlmc_writer *w)
+{
+    tlmc_write(w,
+               "/* Numbers of the step, computed by the caller before it: docs/runtime-api.md. */\n"
+               "enum { ");
+    for (uint32_t i = 0; i < e->module->scalars.count; i++)
+        tlmc_write(w, "%{MODEL}_SCALAR_%{NAME}, ", "NAME",
+                   tlmc_names_upper(e->arena, tlmc_emit_scalar_name(e, i)));
+    tlmc_write(w, "%{MODEL}_SCALARS };\n"
+                  "float *%{model}_scalars(%{model} *m); /* %{MODEL}_SCALARS of them */\n");
+}
+
+static void put_training(struct tlmc_emit *e, struct tlmc_writer *w,
+                         const struct tlmc_emit_form *form)
+{
+    const bool accumulates = tlmc_emit_has_phase(form, TLMC_ACCUMULATE_PHASE);
+
+    tlmc_write(w,
+               "/* Training: fill the inputs, forward, backward (overwrites the "
+               "gradients)%{accumulate}, step.  Another\n"
+               "   form that runs in between uses the same memory. */\n"
+               "tlm_status %{model}_%{label}_forward(%{model} *m);\n"
+               "tlm_status %{model}_%{label}_backward(%{model} *m);\n",
+               "accumulate", accumulates ? ", accumulate" : "", "label", form->label);
+    if (accumulates)
+        tlmc_write(w, "tlm_status %{model}_%{label}_accumulate(%{model} *m);\n", "label",
+                   form->label);
+    tlmc_write(w, "tlm_status %{model}_%{label}_step(%{model} *m);\n", "label", form->label);
+    put_scalars(e, w);
+}
+
 static void put_form(struct tlmc_emit *e, struct tlmc_writer *w, const struct tlmc_emit_form *form)
 {
-    if (form->form->mode == TLMC_TRAIN) {
-        tlmc_write(
-            w,
-            "/* Training: forward, backward (overwrites the gradients)%{accumulate}, step.  Fill "
-            "the inputs and the\n"
-            "   step's scalars first; running another form between them uses the same memory. */\n"
-            "tlm_status %{model}_%{label}_forward(%{model} *m);\n"
-            "tlm_status %{model}_%{label}_backward(%{model} *m);\n",
-            "accumulate", tlmc_emit_has_phase(form, TLMC_ACCUMULATE_PHASE) ? ", accumulate" : "",
-            "label", form->label);
-        if (tlmc_emit_has_phase(form, TLMC_ACCUMULATE_PHASE))
-            tlmc_write(w, "tlm_status %{model}_%{label}_accumulate(%{model} *m);\n", "label",
-                       form->label);
-        tlmc_write(w,
-                   "tlm_status %{model}_%{label}_step(%{model} *m);\n"
-                   "float *%{model}_scalars(%{model} *m); /* %{n} numbers of the next step: "
-                   "docs/runtime-api.md */\n",
-                   "label", form->label, "n",
-                   tlmc_literal_count(e->arena, e->module->scalars.count));
-    } else {
+    if (form->form->mode == TLMC_TRAIN)
+        put_training(e, w, form);
+    else
         tlmc_write(
             w,
             "/* %{what}: fill the inputs, run, read the results before any other form runs. */\n"
             "tlm_status %{run}(%{model} *m);\n",
             "what", form->form->mode == TLMC_EVAL ? "Evaluation" : "Inference", "run", form->run);
-    }
     put_tensors(e, w, form);
     tlmc_write(w, "\n");
 }

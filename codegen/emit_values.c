@@ -30,7 +30,7 @@ static const char *gradient_prefix(const struct tlmc_value *value)
 }
 
 /* "step_size", with the optimizer group when there are several. */
-static const char *scalar_name(struct tlmc_emit *e, uint32_t slot)
+const char *tlmc_emit_scalar_name(struct tlmc_emit *e, uint32_t slot)
 {
     static const char *const names[] = {
         [TLMC_SCALAR_LR] = "lr",
@@ -78,7 +78,7 @@ static const char *wanted_name(struct tlmc_emit *e, const struct tlmc_emit_form 
     if (node->op == TLMC_OP_INPUT)
         return form->form->inputs.items[tlmc_node_int(node, TLMC_A_SLOT)].name;
     if (node->op == TLMC_OP_SCALAR)
-        return scalar_name(e, (uint32_t)tlmc_node_int(node, TLMC_A_SLOT));
+        return tlmc_emit_scalar_name(e, (uint32_t)tlmc_node_int(node, TLMC_A_SLOT));
     if (value->name)
         return tlmc_emit_printf(e, "%s%s", gradient_prefix(value), value->name);
     return tlmc_emit_printf(e, "%s%s%s%s%s", node->phase == TLMC_BACKWARD ? "d_" : "", scope,

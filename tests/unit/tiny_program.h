@@ -172,14 +172,14 @@ static tlm_status tiny_backward(void *model)
     return TLM_OK;
 }
 
-static tlm_status tiny_backward_wrong(void *model)
+__attribute__((unused)) static tlm_status tiny_backward_wrong(void *model)
 {
     tiny_backward(model);
     ((tiny *)model)->gw[1] *= 1.5f;
     return TLM_OK;
 }
 
-static tlm_status tiny_accumulate(void *model)
+__attribute__((unused)) static tlm_status tiny_accumulate(void *model)
 {
     tiny *m = model;
 

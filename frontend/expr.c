@@ -144,6 +144,11 @@ static struct tlmc_val eval_list(struct tlmc_sema *s, struct tlmc_frame *f,
             list = tlmc_val_list_join(s->arena, &list, &one, &copied);
         }
     }
+    if (ok && list.u.list->depth > TLMC_MAX_LIST_DEPTH) {
+        tlmc_sema_error(s, f, n->span, TLMC_E_TOO_DEEP, "lists nest more than %d deep",
+                        TLMC_MAX_LIST_DEPTH);
+        ok = false;
+    }
     return ok ? list : tlmc_val_poison();
 }
 

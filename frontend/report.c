@@ -144,7 +144,7 @@ tlmc_sym tlmc_nearest(tlmc_sym name, const tlmc_sym *names, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         const int d = distance(name, names[i], best - 1);
 
-        if (d < best) {
+        if (d > 0 && d < best) {
             best = d;
             found = names[i];
         }

@@ -31,7 +31,7 @@ struct tlmc_binding *tlmc_frame_bind(struct tlmc_sema *s, struct tlmc_frame *f, 
                                      enum tlmc_binding_kind kind, struct tlmc_val value,
                                      struct tlmc_span span)
 {
-    const struct tlmc_binding binding = { name, kind, value, span };
+    const struct tlmc_binding binding = { name, kind, f->depth, value, span };
     uint32_t at = tlmc_map_get(&f->names, name);
 
     if (at == UINT32_MAX) {
@@ -104,7 +104,7 @@ static struct tlmc_binding *find_in_file(struct tlmc_sema *s, struct tlmc_frame 
         return NULL;
     scope = tlmc_file_scope(s, f->file);
     b = scope == f ? NULL : tlmc_frame_find(scope, name);
-    if (!b || b->kind != TLMC_B_DECLARED)
+    if (!b || b->kind != TLMC_B_DECLARED || b->depth)
         return NULL;
     return f->is_block && b->value.kind == TLMC_V_TENSOR && b->value.place ? NULL : b;
 }

@@ -17,6 +17,8 @@ enum {
     TLMC_MAX_EVALUATIONS = 100000000,
     TLMC_MAX_COPIED_ITEMS = 4000000, /* list items and characters that one form may build */
     TLMC_MAX_WALK_DEPTH = 1500, /* statements, expressions and block calls within one another */
+    TLMC_MAX_LIST_DEPTH = 64,
+    TLMC_MAX_PARTS = 1 << 16, /* of a split, a stack, a concat */
     TLMC_MAX_KEY = 512,
     TLMC_MAX_IMPORTS = 64 /* imports within one another */
 };
@@ -70,6 +72,7 @@ enum tlmc_binding_kind { TLMC_B_VARIABLE, TLMC_B_DECLARED, TLMC_B_DEAD };
 struct tlmc_binding {
     tlmc_sym name;
     enum tlmc_binding_kind kind;
+    uint32_t depth; /* of braces where it was declared: blocks see the file's own level alone */
     struct tlmc_val value;
     struct tlmc_span span;
 };

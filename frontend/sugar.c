@@ -204,6 +204,10 @@ static bool list_tensors(struct tlmc_call *c, struct tlmc_val **items, uint32_t 
         fail(c, TLMC_E_SHAPE, "the list is empty: nothing says what the result would be");
         return false;
     }
+    if (*count > TLMC_MAX_PARTS) {
+        fail(c, TLMC_E_TOO_BIG, "more than 65536 parts");
+        return false;
+    }
     *items = TLMC_NEW_ARRAY(c->s->arena, struct tlmc_val, *count);
     *ids = TLMC_NEW_ARRAY(c->s->arena, uint32_t, *count);
     for (uint32_t i = 0; i < *count && like == TLMC_DTYPE_COUNT; i++) {
@@ -302,6 +306,8 @@ struct tlmc_results tlmc_fn_split(struct tlmc_call *c)
     if (!tlmc_call_tensor(c, 0) || !tlmc_call_axis(c, &c->v[2].u.i, operand(c)->rank))
         return failed();
     count = tlmc_list_count(&c->v[1]);
+    if (count > TLMC_MAX_PARTS)
+        return fail(c, TLMC_E_TOO_BIG, "more than 65536 parts");
     size = operand(c)->dims[c->v[2].u.i];
     sizes = TLMC_NEW_ARRAY(c->s->arena, int64_t, count + 1);
     for (uint32_t i = 0; i < count; i++) {
@@ -324,14 +330,13 @@ struct tlmc_results tlmc_fn_split(struct tlmc_call *c)
 
 struct tlmc_results tlmc_fn_chunk(struct tlmc_call *c)
 {
-    enum { MOST = 1 << 16 };
     const int64_t parts = c->v[1].u.i;
     int64_t *sizes, size;
 
     if (!tlmc_call_tensor(c, 0) || !tlmc_call_axis(c, &c->v[2].u.i, operand(c)->rank))
         return failed();
     size = operand(c)->dims[c->v[2].u.i];
-    if (parts < 1 || parts > MOST || size % parts) {
+    if (parts < 1 || parts > TLMC_MAX_PARTS || size % parts) {
         tlmc_sema_error(c->s, c->f, c->node->span, TLMC_E_SHAPE,
                         "%lld parts do not divide axis %lld of %s", (long long)parts,
                         (long long)c->v[2].u.i, tlmc_show(c->s, &c->v[0]));

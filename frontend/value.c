@@ -8,12 +8,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+static uint32_t depth_of(const struct tlmc_val *items, uint32_t count)
+{
+    uint32_t depth = 0;
+
+    for (uint32_t i = 0; i < count; i++)
+        if (items[i].kind == TLMC_V_LIST && items[i].u.list->depth > depth)
+            depth = items[i].u.list->depth;
+    return depth + 1;
+}
+
 static struct tlmc_val make_list(struct tlmc_arena *arena, struct tlmc_val_store *store,
-                                 uint32_t count)
+                                 uint32_t count, uint32_t depth)
 {
     struct tlmc_val_list *list = TLMC_NEW(arena, struct tlmc_val_list);
 
-    *list = (struct tlmc_val_list){ count, store };
+    *list = (struct tlmc_val_list){ count, depth, store };
     return (struct tlmc_val){ .kind = TLMC_V_LIST, .u.list = list };
 }
 
@@ -34,7 +44,7 @@ struct tlmc_val tlmc_val_list_of(struct tlmc_arena *arena, const struct tlmc_val
     store->used = count;
     if (count)
         memcpy(store->items, items, count * sizeof *items);
-    return make_list(arena, store, count);
+    return make_list(arena, store, count, depth_of(items, count));
 }
 
 struct tlmc_val tlmc_val_list_join(struct tlmc_arena *arena, const struct tlmc_val *a,
@@ -55,7 +65,8 @@ struct tlmc_val tlmc_val_list_join(struct tlmc_arena *arena, const struct tlmc_v
     if (nb)
         memmove(store->items + na, b->u.list->store->items, nb * sizeof *store->items);
     store->used = na + nb;
-    return make_list(arena, store, na + nb);
+    return make_list(arena, store, na + nb,
+                     a->u.list->depth > b->u.list->depth ? a->u.list->depth : b->u.list->depth);
 }
 
 bool tlmc_val_is_static(const struct tlmc_val *v)

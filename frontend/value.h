@@ -51,6 +51,7 @@ struct tlmc_val_store {
 
 struct tlmc_val_list {
     uint32_t count;
+    uint32_t depth; /* 1 + that of the deepest item: bounds every recursion over values */
     struct tlmc_val_store *store;
 };
 

@@ -100,7 +100,9 @@ static int compile(const struct tlmc_compilation *c, const struct tlmc_emission 
         if (dot && strcmp(dot, ".c") == 0)
             ok = add_path(&w, folder, emission->files[i].name);
     }
-    ok = ok && add_words(&w, tlmc_emission_link(emission)) && add_words(&w, "-lm");
+    for (unsigned i = 0; ok && i < emission->link_count; i++)
+        ok = add_words(&w, emission->links[i]);
+    ok = ok && add_words(&w, "-lm");
     if (!ok)
         return TLMC_EXIT_USAGE;
     if (run_program(w.argv) != 0) {

@@ -163,8 +163,12 @@ static uint32_t simplify(struct canonical *c, const struct tlmc_node *node)
         return TLMC_NONE;
     if (node->op == TLMC_OP_DETACH) /* gradients are made */
         return x;
-    if (node->op == TLMC_OP_RESHAPE)
+    if (node->op == TLMC_OP_RESHAPE) {
+        /* one that keeps the shape costs nothing: it stays, so that the report shows the model's own ops */
+        if (tlmc_type_equal(tlmc_value_type(c->graph, x), type))
+            return TLMC_NONE;
         return simple_reshape(c, x, type->rank, type->dims);
+    }
     if (node->op == TLMC_OP_PERMUTE) {
         inner = transposed_product(c, node);
         return inner != TLMC_NONE ? inner

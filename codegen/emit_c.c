@@ -11,15 +11,21 @@
 
 const char *tlmc_emit_printf(struct tlmc_emit *e, const char *fmt, ...)
 {
-    struct tlmc_strbuf text = { 0 };
-    const char *copy;
+    char text[256]; /* holds nearly everything */
+    char *copy;
     va_list ap;
+    int n;
 
     va_start(ap, fmt);
-    tlmc_strbuf_vprintf(&text, fmt, ap);
+    n = vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    copy = tlmc_arena_strndup(e->arena, tlmc_strbuf_text(&text), text.length);
-    tlmc_strbuf_free(&text);
+    TLMC_CHECK(n >= 0);
+    if ((size_t)n < sizeof text)
+        return tlmc_arena_strndup(e->arena, text, (size_t)n);
+    copy = tlmc_arena_alloc(e->arena, (size_t)n + 1);
+    va_start(ap, fmt);
+    vsnprintf(copy, (size_t)n + 1, fmt, ap);
+    va_end(ap);
     return copy;
 }
 

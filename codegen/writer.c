@@ -105,17 +105,22 @@ void tlmc_writer_end(struct tlmc_writer *writer)
     tlmc_strbuf_free(&writer->line);
 }
 
+static void write_piece(struct tlmc_writer *writer, const char *text, size_t length)
+{
+    const char *newline;
+
+    while ((newline = memchr(text, '\n', length)) != NULL) {
+        tlmc_strbuf_add_n(&writer->line, text, (size_t)(newline - text));
+        end_line(writer);
+        length -= (size_t)(newline - text) + 1;
+        text = newline + 1;
+    }
+    tlmc_strbuf_add_n(&writer->line, text, length);
+}
+
 void tlmc_write_text(struct tlmc_writer *writer, const char *text)
 {
-    for (;;) {
-        const size_t n = strcspn(text, "\n");
-
-        tlmc_strbuf_add_n(&writer->line, text, n);
-        if (text[n] == '\0')
-            return;
-        end_line(writer);
-        text += n + 1;
-    }
+    write_piece(writer, text, strlen(text));
 }
 
 static bool same_name(const char *name, const char *hole, size_t length)
@@ -147,14 +152,13 @@ static const char *find_hole(const struct tlmc_writer *writer, const char *hole,
 
 void tlmc_writer_template(struct tlmc_writer *writer, const char *text, ...)
 {
-    struct tlmc_strbuf filled = { 0 };
     va_list pairs;
 
     va_start(pairs, text);
     while (*text) {
         const size_t n = strcspn(text, "%");
 
-        tlmc_strbuf_add_n(&filled, text, n);
+        write_piece(writer, text, n);
         text += n;
         if (*text == '\0')
             break;
@@ -162,17 +166,15 @@ void tlmc_writer_template(struct tlmc_writer *writer, const char *text, ...)
             const size_t length = strcspn(text + 2, "}");
 
             TLMC_CHECK(text[2 + length] == '}');
-            tlmc_strbuf_add(&filled, find_hole(writer, text + 2, length, pairs));
+            tlmc_write_text(writer, find_hole(writer, text + 2, length, pairs));
             text += length + 3;
         } else {
             TLMC_CHECK(text[1] == '%');
-            tlmc_strbuf_char(&filled, '%');
+            tlmc_strbuf_char(&writer->line, '%');
             text += 2;
         }
     }
     va_end(pairs);
-    tlmc_write_text(writer, tlmc_strbuf_text(&filled));
-    tlmc_strbuf_free(&filled);
 }
 
 /* One line of a comment, wrapped between words; `opening` stands before the first. */

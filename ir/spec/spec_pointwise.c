@@ -40,6 +40,23 @@ static double gelu_argument_slope(double x)
     return 2 * sqrt(2 / PI) * (1 + 3 * 0.044715 * x * x);
 }
 
+/* Both gelus level off: their slope at infinity is the limit. */
+static double gelu_slope(double x)
+{
+    const double s = sigmoid(gelu_argument(x));
+
+    if (isinf(x))
+        return x > 0;
+    return s + x * s * sigmoid(-gelu_argument(x)) * gelu_argument_slope(x);
+}
+
+static double gelu_erf_slope(double x)
+{
+    if (isinf(x))
+        return x > 0;
+    return 0.5 * erfc(-x / sqrt(2)) + x * exp(-0.5 * x * x) / sqrt(2 * PI);
+}
+
 #define U(name, body)                                   \
     static double name(double x, const struct attrs *a) \
     {                                                   \
@@ -95,9 +112,8 @@ V(v_sin, g *cos(x))
 V(v_cos, -g *sin(x))
 V(v_inv, -g *y *y)
 V(v_relu, x <= 0 ? 0 : g)
-V(v_gelu, g *(sigmoid(gelu_argument(x)) +
-              x * sigmoid(gelu_argument(x)) * sigmoid(-gelu_argument(x)) * gelu_argument_slope(x)))
-V(v_gelu_erf, g *(0.5 * erfc(-x / sqrt(2)) + x * exp(-0.5 * x * x) / sqrt(2 * PI)))
+V(v_gelu, g *gelu_slope(x))
+V(v_gelu_erf, g *gelu_erf_slope(x))
 V(v_sigmoid, g *y *(1 - y))
 V(v_tanh, g *(1 - y * y))
 V(v_softplus, g *sigmoid(x))

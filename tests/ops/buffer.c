@@ -93,9 +93,34 @@ static bool is_near(double got, double want, double bound)
     if (isinf(got))
         return signbit(got) == signbit(want) && fabs(want) >= (double)FLT_MAX - bound;
     if (isinf((float)want))
-        return signbit(got) == signbit(want) && fabs(got) >= (double)FLT_MAX - bound &&
-               !isinf(want);
+        return signbit(got) == signbit(want) && fabs(got) >= (double)FLT_MAX - bound;
     return fabs(got - want) <= bound;
+}
+
+static double largest(const struct tlmc_tensor *t, int64_t begin, int64_t end)
+{
+    double most = 1;
+
+    for (int64_t i = begin; i < end; i++)
+        if (isfinite(t->data[i]))
+            most = fmax(most, fabs(t->data[i]));
+    return most;
+}
+
+/* The product over the float operands of max(1, largest absolute value): of all their elements, or
+ * of element i. */
+static double operand_scale(const struct ops_scales *scales, int64_t i)
+{
+    double scale = 1;
+
+    for (uint32_t k = 0; k < OPS_MAX_OPERANDS; k++) {
+        const struct tlmc_tensor *t = &scales->operands[k];
+
+        if (t->data && t->type.dtype == TLMC_F32)
+            scale *= scales->elementwise ? largest(t, i, i + 1)
+                                         : largest(t, 0, tlmc_type_count(&t->type));
+    }
+    return scale;
 }
 
 bool ops_near(const struct ops_row *row, const void *got, const struct tlmc_tensor *want,
@@ -103,6 +128,7 @@ bool ops_near(const struct ops_row *row, const void *got, const struct tlmc_tens
 {
     const int64_t count = tlmc_type_count(&want->type);
     const float *f = got;
+    double scale = 0;
 
     if (want->type.dtype != TLMC_F32 || (row->ulps == 0 && row->scaled == 0)) {
         struct ops_buffer rounded = ops_buffer_of(want);
@@ -111,13 +137,16 @@ bool ops_near(const struct ops_row *row, const void *got, const struct tlmc_tens
         ops_buffer_free(&rounded, 1);
         return same;
     }
+    if (row->scale == OPS_OPERANDS && !scales->elementwise)
+        scale = operand_scale(scales, 0);
     for (int64_t i = 0; i < count; i++) {
-        const double scale = row->scale == OPS_ABSOLUTE   ? scales->absolute->data[i]
-                             : row->scale == OPS_OPERANDS ? scales->operands
-                                                          : 0;
-        double bound =
-            row->ulps * fabs(want->data[i]) + (isfinite(scale) ? row->scaled * scale : 0);
+        double bound;
 
+        if (row->scale == OPS_ABSOLUTE)
+            scale = scales->absolute->data[i];
+        else if (row->scale == OPS_OPERANDS && scales->elementwise)
+            scale = operand_scale(scales, i);
+        bound = row->ulps * fabs(want->data[i]) + (isfinite(scale) ? row->scaled * scale : 0);
         bound = bound * 0x1p-24 + (1 + row->scaled) * 0x1p-149; /* every step may underflow */
         if (!is_near((double)f[i], want->data[i], bound)) {
             snprintf(text, 200, "element %lld: %.9g, interpreter %.17g, bound %.3g (%s)",

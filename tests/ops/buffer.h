@@ -23,10 +23,12 @@ struct ops_buffer ops_buffer_of(const struct tlmc_tensor *tensor);
 /* Equal bits, or both NaN.  False with the first difference in text (200 bytes). */
 bool ops_same_bits(const struct tlmc_type *type, const void *got, const void *want, char *text);
 
-/* The interpreter's value within the row's tolerance; `scale` as the row says, NULL: none. */
+/* The interpreter's value within the row's tolerance. */
 struct ops_scales {
     const struct tlmc_tensor *absolute; /* OPS_ABSOLUTE: the op over absolute values */
-    double operands;                    /* OPS_OPERANDS */
+    const struct tlmc_tensor
+        *operands;    /* OPS_OPERANDS: OPS_MAX_OPERANDS of them, data NULL where left out */
+    bool elementwise; /* operands of one shape: only element i of them matters to result i */
 };
 
 bool ops_near(const struct ops_row *row, const void *got, const struct tlmc_tensor *want,

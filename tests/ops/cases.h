@@ -25,7 +25,8 @@ enum ops_fill {
 enum ops_scale {
     OPS_NO_SCALE,
     OPS_ABSOLUTE, /* the same op over the absolute values of its operands: sums and products */
-    OPS_OPERANDS  /* the product over the operands of max(1, largest absolute value) */
+    OPS_OPERANDS  /* the product over the operands of max(1, largest absolute value); of a pointwise
+                     op: element by element */
 };
 
 struct ops_row;

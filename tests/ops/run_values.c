@@ -9,7 +9,6 @@
 #include "emitted.h"
 #include "exact.h"
 
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -64,27 +63,12 @@ static struct ops_outcome run(const struct one *one, tlm_cpu cpu, uint32_t threa
 
 /* ---- against the interpreter */
 
-static double operand_scale(const struct ops_result *r)
-{
-    double scale = 1;
-
-    for (uint32_t i = 0; i < OPS_MAX_OPERANDS; i++) {
-        double most = 1;
-
-        if (!r->inputs[i].data || r->inputs[i].type.dtype != TLMC_F32)
-            continue;
-        for (int64_t k = 0; k < tlmc_type_count(&r->inputs[i].type); k++)
-            if (isfinite(r->inputs[i].data[k]))
-                most = fmax(most, fabs(r->inputs[i].data[k]));
-        scale *= most;
-    }
-    return scale;
-}
-
 static void compare_values(const struct ops_case *c, const struct ops_outcome *o,
                            const struct ops_result *want, const struct ops_result *absolute)
 {
-    struct ops_scales scales = { .operands = operand_scale(want) };
+    const bool pointwise = tlmc_op_info(c->row->op)->family == TLMC_POINTWISE;
+    struct ops_scales scales = { .operands = want->inputs,
+                                 .elementwise = pointwise && !c->compose };
     char text[200];
 
     for (uint32_t i = 0; i < want->built.result_count; i++) {

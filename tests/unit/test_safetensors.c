@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "checkpoint.h"
+#include "json_read.h"
 #include "pattern.h"
 #include "safetensors.h"
 
@@ -174,6 +175,20 @@ static void test_deep(void **state)
     memcpy(text, "{\"a\":{\"shape\":", 14);
     refuses_header(text, 0, "an unsigned integer expected");
     free(text);
+}
+
+/* The reader's own bound, which headers never come near. */
+static void test_json_depth(void **state)
+{
+    struct tlm_json json;
+    int depth = 0;
+
+    (void)state;
+    tlm_json_start(&json, "[[[[[[[[[[", 10);
+    while (tlm_json_enter(&json, '[') && tlm_json_next(&json))
+        depth++;
+    assert_int_equal(depth, TLM_JSON_DEPTH);
+    assert_string_equal(json.problem, "nested too deep");
 }
 
 static void test_good_table(void **state)
@@ -478,11 +493,15 @@ struct faults {
     int calls, fail_at, reason;
     int dies; /* nothing happens after the fault, not even the removal of the temporary file */
     int short_writes;
+    char order[64]; /* the calls, a letter each */
 };
 
-static int fault_now(struct faults *f)
+static int fault_now(struct faults *f, char letter)
 {
     const int now = f->calls++;
+
+    if (now + 1 < (int)sizeof f->order)
+        f->order[now] = letter;
 
     if (now == f->fail_at || (f->dies && now > f->fail_at)) {
         errno = f->reason;
@@ -493,19 +512,19 @@ static int fault_now(struct faults *f)
 
 static int fault_create(void *user, const char *name)
 {
-    return fault_now(user) ? -1 : tlm_system_files.create(NULL, name);
+    return fault_now(user, 'c') ? -1 : tlm_system_files.create(NULL, name);
 }
 
 static int fault_folder(void *user, const char *name)
 {
-    return fault_now(user) ? -1 : tlm_system_files.open_folder(NULL, name);
+    return fault_now(user, 'f') ? -1 : tlm_system_files.open_folder(NULL, name);
 }
 
 static long fault_write(void *user, int file, const void *data, size_t size)
 {
     struct faults *f = user;
 
-    if (fault_now(f)) {
+    if (fault_now(f, 'w')) {
         if (f->reason != EINTR)
             tlm_system_files.write(NULL, file, data,
                                    size / 2); /* a torn write: half of it got there */
@@ -517,12 +536,12 @@ static long fault_write(void *user, int file, const void *data, size_t size)
 
 static int fault_sync(void *user, int file)
 {
-    return fault_now(user) ? -1 : tlm_system_files.sync(NULL, file);
+    return fault_now(user, 's') ? -1 : tlm_system_files.sync(NULL, file);
 }
 
 static int fault_close(void *user, int file)
 {
-    const int fails = fault_now(user);
+    const int fails = fault_now(user, 'x');
 
     tlm_system_files.close(NULL, file); /* the test itself must not leak */
     return fails ? -1 : 0;
@@ -530,12 +549,12 @@ static int fault_close(void *user, int file)
 
 static int fault_rename(void *user, const char *from, const char *to)
 {
-    return fault_now(user) ? -1 : tlm_system_files.rename(NULL, from, to);
+    return fault_now(user, 'r') ? -1 : tlm_system_files.rename(NULL, from, to);
 }
 
 static int fault_unlink(void *user, const char *name)
 {
-    return fault_now(user) ? -1 : tlm_system_files.unlink(NULL, name);
+    return fault_now(user, 'u') ? -1 : tlm_system_files.unlink(NULL, name);
 }
 
 static struct tlm_file_calls fault_calls(struct faults *f)
@@ -618,6 +637,22 @@ static void test_faults(void **state)
     count_files();
 }
 
+/* The file is synced and closed before the rename, the folder after it. */
+static void test_call_order(void **state)
+{
+    const tlm_run_state run = { .size = sizeof run };
+    struct faults f = { .fail_at = -1 };
+    const struct tlm_file_calls calls = fault_calls(&f);
+    struct model m;
+
+    (void)state;
+    make_model(&m, 3.0f);
+    must(tlm_save_with(m.params, 5, path, &run, &calls, error));
+    assert_int_equal(f.order[0], 'c');
+    assert_string_equal(strrchr(f.order, 'w'), "wsxrfsx");
+    assert_null(strchr(f.order, 'u'));
+}
+
 /* Short writes and interruptions are no failures. */
 static void test_short_writes(void **state)
 {
@@ -660,7 +695,8 @@ int main(void)
         cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_misfits),
         cmocka_unit_test(test_bad_run),      cmocka_unit_test(test_widening),
         cmocka_unit_test(test_mapping),      cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_short_writes),
+        cmocka_unit_test(test_short_writes), cmocka_unit_test(test_call_order),
+        cmocka_unit_test(test_json_depth),
     };
 
     return cmocka_run_group_tests_name("safetensors", tests, set_up, tear_down);

@@ -39,6 +39,7 @@ static void test_formulas(void **state)
     struct tlm_scalars scalars;
     float block[ROWS];
     double b1 = 0.9, b2 = 0.999, b3 = 0.99;
+    int differ = 0;
 
     (void)state;
     assert_int_equal(tlm_scalars_start(&scalars, &train, 10, error), TLM_OK);
@@ -60,6 +61,16 @@ static void test_formulas(void **state)
     assert_true(block[5] == (float)(0.01 / 1.5));
     assert_true(block[6] == (float)(0.02 / (1.0 - b1)));
     assert_true(block[7] == (float)sqrt(1.0 - b3));
+    for (uint64_t step = 2; step < 40;
+         step++) { /* a running product, not a power: they differ in the last places */
+        tlm_scalars_next(&scalars, step, block);
+        b1 *= 0.9;
+        b2 *= 0.999;
+        b3 *= 0.99;
+        differ = differ || b1 != pow(0.9, (double)(step + 1));
+        assert_true(scalars.powers[0] == b1 && scalars.powers[1] == b2 && scalars.powers[2] == b3);
+    }
+    assert_true(differ);
 }
 
 static void test_schedule_scales_every_group(void **state)

@@ -261,7 +261,12 @@ void tlmc_emit_head(struct tlmc_emit *e, const char *what, struct tlmc_strbuf *o
         e->options->version ? e->options->version : "", module->source_name,
         (unsigned long long)module->digest, module->source_name,
         module->command && *module->command ? " " : "", module->command ? module->command : "");
-    tlmc_strbuf_printf(&text, " --profile %s%s\n", e->plan->profile->name,
+    if (e->form_count < module->forms.count)
+        for (uint32_t f = 0; f < e->form_count; f++)
+            if (e->forms[f].form->mode == TLMC_INFER)
+                tlmc_strbuf_printf(&text, " --entry %s", e->forms[f].form->entry);
+    tlmc_strbuf_printf(&text, " --profile %s%s%s\n", e->plan->profile->name,
+                       e->plan->deterministic ? " --deterministic" : "",
                        e->options->single_file ? " --single-file" : "");
     tlmc_strbuf_printf(&text, "Profile %s on %s, assurance %s.  Trusted boundaries: %s.\n",
                        e->plan->profile->name, tlmc_device_name(e->plan->profile->device),

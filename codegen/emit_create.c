@@ -168,7 +168,7 @@ static void put_create(struct tlmc_emit *e, struct tlmc_writer *w)
                   "        return TLM_ERR_ARGUMENT;\n"
                   "    *out = NULL;\n"
                   "    TLM_TRY(tlm_check_options(options, &needs));\n"
-                  "    m = (%{model} *)options->state;\n"
+                  "    m = (struct %{model} *)options->state;\n"
                   "    memset(m, 0, sizeof *m);\n"
                   "    TLM_TRY(tlm_rt_init(&m->rt, options));\n"
                   "    m->weights = (unsigned char *)options->weights;\n"

@@ -461,7 +461,7 @@ void tlmc_emit_pointwise(struct tlmc_emit *e, struct tlmc_emit_form *form,
     int64_t count, items;
 
     tlmc_call_begin(&call, e, form, step);
-    if (collect(&loop) && !e->failed) {
+    if (collect(&loop) && !e->failed && tlmc_type_count(&loop.type) > 0) {
         collapse(&loop);
         put_loop(&loop, &text);
         for (unsigned i = 0; i < loop.operands.count; i++)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GRADCHECK_ELEMENTS = 8, GRADCHECK_HALVINGS = 3 };
+enum { GRADCHECK_DRAWN = 4, GRADCHECK_ELEMENTS = 8, GRADCHECK_HALVINGS = 3 };
 
 #define GRADCHECK_BOUND 0.05
 #define GRADCHECK_LOSS_ERROR 1e-6
@@ -82,7 +82,46 @@ static tlm_status gradcheck_keep_states(struct gradcheck *check)
     return TLM_OK;
 }
 
-/* Chooses the elements and keeps their gradients, which the next forward pass may overwrite. */
+/* The element with the largest gradient that is not among chosen[0..count). */
+static size_t gradcheck_largest(const tlm_param *param, const struct gradcheck_element *chosen,
+                                size_t count)
+{
+    size_t best = SIZE_MAX;
+
+    for (size_t i = 0; i < param->count; i++) {
+        size_t taken = 0;
+
+        if (best != SIZE_MAX && !(fabsf(param->gradient[i]) > fabsf(param->gradient[best])))
+            continue;
+        for (size_t e = 0; e < count; e++)
+            taken += chosen[e].index == i;
+        if (taken == 0)
+            best = i;
+    }
+    return best;
+}
+
+/* Chooses elements of a parameter: all of a small one, else some drawn and those with the largest
+   gradients (an embedding has few that are not 0).  Keeps their gradients, which the next forward
+   pass may overwrite. */
+static void gradcheck_choose(struct gradcheck *check, size_t p, uint64_t seed)
+{
+    const tlm_param *const param = &check->training->session->params[p];
+    struct gradcheck_element *const chosen = check->elements + check->count;
+    const uint64_t key = tlm_random_key(seed, p, TLM_SITE_CHECK);
+    const size_t wanted = param->count < GRADCHECK_ELEMENTS ? param->count : GRADCHECK_ELEMENTS;
+
+    for (size_t e = 0; e < wanted; e++) {
+        size_t index = e;
+
+        if (wanted < param->count)
+            index = e < GRADCHECK_DRAWN ? (size_t)(tlm_splitmix64(key + e) % param->count)
+                                        : gradcheck_largest(param, chosen, e);
+        chosen[e] = (struct gradcheck_element){ p, index, (double)param->gradient[index] };
+    }
+    check->count += wanted;
+}
+
 static tlm_status gradcheck_take_gradients(struct gradcheck *check)
 {
     struct tlm_session *const session = check->training->session;
@@ -97,18 +136,9 @@ static tlm_status gradcheck_take_gradients(struct gradcheck *check)
         status = tlm_session_check(session, train->backward(session->model));
     for (size_t p = 0; status == TLM_OK && p < session->param_count; p++) {
         const tlm_param *const param = &session->params[p];
-        const uint64_t key = tlm_random_key(session->seed, p, TLM_SITE_CHECK);
-        const size_t wanted = param->count < GRADCHECK_ELEMENTS ? param->count : GRADCHECK_ELEMENTS;
 
-        if (!param->trainable || !param->gradient || param->dtype != TLM_F32)
-            continue;
-        for (size_t e = 0; e < wanted; e++) {
-            const size_t index =
-                wanted == param->count ? e : (size_t)(tlm_splitmix64(key + e) % param->count);
-
-            check->elements[check->count++] =
-                (struct gradcheck_element){ p, index, (double)param->gradient[index] };
-        }
+        if (param->trainable && param->gradient && param->dtype == TLM_F32)
+            gradcheck_choose(check, p, session->seed);
     }
     return status;
 }

@@ -1,6 +1,6 @@
 /* --check-gradients: on the first batch, gradients of NAME_train_backward against central
-   differences of the training loss, for a few elements of each trained parameter.  See Note [Bound]
-   in gradcheck.c. */
+   differences of the training loss, for a few elements of each trained parameter: some drawn, and
+   those with the largest gradients.  See Note [Bound] in gradcheck.c. */
 #ifndef TLM_GRADCHECK_H
 #define TLM_GRADCHECK_H
 

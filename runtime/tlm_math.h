@@ -186,18 +186,18 @@ TLM_INLINE float tlm_log_of(float x)
     return tlm_select(!(x < TLM_F32_INF), x, y);
 }
 
-/* log(1 + e) for 0 <= e <= 1: 2 atanh(s) with s = e / (2 + e), 2^-33 */
+/* log(1 + e) for 0 <= e <= 1: t + t (t/2)^2 P, t/2 = e / (2 + e), from 2 atanh(t/2), 2^-33 */
 TLM_INLINE float tlm_log1p_core(float e)
 {
-    const float s = e / (2.0f + e);
-    const float v = s * s;
-    float p = 0x1.f08ae4p-3f;
+    const float t = e / tlm_fma(0.5f, e, 1.0f);
+    const float v = 0.25f * t * t;
+    float p = 0x1.f08ae4p-4f;
 
-    p = tlm_fma(p, v, 0x1.b72bbap-3f);
-    p = tlm_fma(p, v, 0x1.25051p-2f);
-    p = tlm_fma(p, v, 0x1.9996d8p-2f);
-    p = tlm_fma(p, v, 0x1.555558p-1f);
-    return tlm_fma(s * v, p, s + s);
+    p = tlm_fma(p, v, 0x1.b72bbap-4f);
+    p = tlm_fma(p, v, 0x1.25051p-3f);
+    p = tlm_fma(p, v, 0x1.9996d8p-3f);
+    p = tlm_fma(p, v, 0x1.555558p-2f);
+    return tlm_fma(t * v, p, t);
 }
 
 /* ---- functions made of exp and log */

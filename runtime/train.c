@@ -122,6 +122,7 @@ static tlm_status train_start(struct tlm_training *t)
                              session->seed, run->epoch, run->position, session->error);
 
     t->steps = train_total_steps(t);
+    t->log_every = t->train->log_every > 0 ? t->train->log_every : (int64_t)(t->steps / 10 + 1);
     t->step = run->step;
     if (status == TLM_OK)
         status = tlm_scalars_start(&t->scalars, t->train, (int64_t)t->steps, session->error);
@@ -339,7 +340,7 @@ static tlm_status train_loop(struct tlm_training *t, double *first, double *last
         if (step == begin)
             *first = t->loss;
         *last = t->loss;
-        if (train_is_due(t->train->log_every, step))
+        if (train_is_due(t->log_every, step))
             status = train_log_step(t, step);
         if (status == TLM_OK && t->validation && train_is_due(t->train->validate_every, t->step)) {
             status = train_validate(t);

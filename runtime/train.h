@@ -20,6 +20,7 @@ struct tlm_training {
     double *losses; /* of the last step, each loss of the training form */
     double loss;    /* their sum */
     uint64_t step, steps;
+    int64_t log_every; /* as the clause says; without it about ten lines a run */
     bool nan_seen;
 };
 

@@ -91,7 +91,13 @@ static bool recheck_form(const struct tlmc_choosing *choosing, const struct tlmc
     return good;
 }
 
-/* Every node that computes stands in a step. */
+/* A loop may repeat a broadcast of an earlier phase. */
+static bool fits_phase(const struct tlmc_node *node, enum tlmc_phase phase)
+{
+    return node->phase == phase || (node->op == TLMC_OP_BROADCAST && node->phase < phase);
+}
+
+/* Every node that computes stands in a step of its phase. */
 static bool covers_nodes(const struct tlmc_choosing *choosing, const struct tlmc_plan_form *form,
                          struct tlmc_diags *diags)
 {
@@ -102,8 +108,7 @@ static bool covers_nodes(const struct tlmc_choosing *choosing, const struct tlmc
     for (s = 0; s < form->step_count; s++)
         for (n = 0; n < form->steps[s].node_count; n++) {
             seen[form->steps[s].nodes[n]] = true;
-            if (graph->nodes[form->steps[s].nodes[n]].phase != form->steps[s].phase)
-                good = false;
+            good &= fits_phase(&graph->nodes[form->steps[s].nodes[n]], form->steps[s].phase);
         }
     for (n = 0; n < graph->node_count; n++) {
         bool used = graph->nodes[n].result_count == 0;

@@ -47,7 +47,7 @@ def models(folder):
     open(folder + "/a.tlm", "w").write('import "b.tlm";\n')
     open(folder + "/b.tlm", "w").write('import "a.tlm";\n')
     refused(folder, HEAD + 'import "a.tlm";\ninput x: f32[2];\noutput y = relu(x);', "E0307", "circle")
-    refused(folder, HEAD + 'import "none.tlm";\n', "E0105")
+    refused(folder, HEAD + 'import "none.tlm";\n', "E0307", "none.tlm")
     refused(folder, HEAD + "input x: f32[1, 3, 8, 8];\nparam w: f32[4, 3, 3, 3] = 0.0;\noutput y = conv(x, w);", "E0413")
 
 
@@ -56,7 +56,7 @@ def defines(folder):
     tlmc("check", q, "-D", "batch=5").ok()
     tlmc("check", q, "-D", "bacth=5").fails(1, "E0308", "bacth")
     for value in ("batch=", "batch=x", "batch=1.5", "batch=-1", "batch=99999999999999999999", "batch=1x"):
-        tlmc("check", q, "-D", value).fails(1, "E0308")
+        tlmc("check", q, "-D", value).fails(1, "E0401" if value == "batch=-1" else "E0308")
 
 
 def usage(folder):

@@ -409,6 +409,28 @@ static void updates_keep_their_order(void **state)
     end(&t);
 }
 
+/* A broadcast of the forward phase, read in the backward phase: repeated there, and accepted. */
+static void later_phases_repeat_broadcasts(void **state)
+{
+    struct grouped t;
+    uint32_t x, spread, a, b;
+
+    (void)state;
+    begin(&t);
+    x = add_input(t.bench.module, t.form, "x", "f32[4, 3]");
+    spread = tlmc_build_broadcast(t.g, add_input(t.bench.module, t.form, "c", "f32[3]"),
+                                  tlmc_value_type(t.g, x));
+    a = tlmc_build2(t.g, TLMC_OP_ADD, x, spread);
+    t.g->phase = TLMC_BACKWARD;
+    b = tlmc_build2(t.g, TLMC_OP_MUL, x, spread);
+    output(&t, a);
+    output(&t, b);
+    group(&t, "checked_cpu");
+    assert_string_equal(steps(&t), "pointwise(broadcast add) pointwise(broadcast mul)");
+    assert_int_equal(place(&t, spread), TLMC_PLACE_NONE);
+    end(&t);
+}
+
 static void optimizers(void **state)
 {
     struct bench b;
@@ -531,6 +553,7 @@ int main(void)
         cmocka_unit_test(singleton_lowering),
         cmocka_unit_test(updates_come_last_and_together),
         cmocka_unit_test(updates_keep_their_order),
+        cmocka_unit_test(later_phases_repeat_broadcasts),
         cmocka_unit_test(optimizers),
         cmocka_unit_test(order_is_kept),
     };

@@ -1,7 +1,6 @@
 """Grouping moves no rounding point: a model planned with groups and the same one planned one node a step save equal bits.
 
-One test a kind of group, named as the registry cites it: groups/<kind>/<provider>.  Each first makes sure that the one
-plan has groups of its kind and the other has none.
+Whole trained models, one a kind of group; each first makes sure that the one plan has such groups and the other has none.
 """
 import random
 from lib import *
@@ -21,7 +20,7 @@ output pred;
 loss   mse_loss(pred, y);
 train {
   data "d.csv" { x = columns(0..3); y = columns(3); }
-  optimizer %s;
+  optimizer %s
   %s
   steps 7;
 }
@@ -38,7 +37,7 @@ v = where(u > 0.25, exp(min(u, 1.0)) - 1.0, tanh(u) * 0.5);
 w = softplus(v) / (abs(u) + 1.5) + max(v, h) - sqrt(v * v + 0.125);
 k = softmax(w) * w + w;
 pred = linear(k, 1) as b;
-""" + TAIL % ("adam(lr = 0.01)", ""),
+""" + TAIL % ("adam(lr = 0.01);", ""),
     # tensors of many sizes under one optimizer, two groups, clipping
     "updates": HEAD + """
 h = tanh(linear(x, 17) as a);
@@ -55,8 +54,8 @@ e = reshape(h, [batch, 2, 3]);
 f = transpose(e, 1, 2) @ e;
 g = e @ transpose(e, 1, 2);
 k = (h @ r) * 0.01;
-pred = (linear(k, 1) as b) + 0.01 * reduce_sum(f, axes = [1, 2], keepdims = false)[0] + 0.01 * reduce_sum(g, axes = [1, 2], keepdims = false)[1];
-""" + TAIL % ("sgd(lr = 0.01, momentum = 0.9)", ""),
+pred = (linear(k, 1) as b) + 0.01 * reduce_sum(f, axis = [1, 2])[0] + 0.01 * reduce_sum(g, axis = [1, 2])[1];
+""" + TAIL % ("sgd(lr = 0.01, momentum = 0.9);", ""),
 }
 
 SEEN = {"pointwise": " pointwise(", "updates": " updates(", "transpose": "folded into matmul, transpose_a"}
@@ -85,11 +84,16 @@ def same_bits(kind, folder):
             check(other[key] == saved[0][key], f"'{key}' differs with {kind} groups")
 
 
-KIND = sys.argv[1]
+def pointwise(folder):
+    same_bits("pointwise", folder)
 
 
-def test(folder):
-    same_bits(KIND, folder)
+def updates(folder):
+    same_bits("updates", folder)
 
 
-main(test)
+def transpose(folder):
+    same_bits("transpose", folder)
+
+
+main(pointwise, updates, transpose)

@@ -377,6 +377,15 @@ static void bundle(struct tlmc_emit *e, struct tlmc_strbuf *text, const char *co
     *text = whole;
 }
 
+static unsigned count_trained(const struct tlmc_emit *e)
+{
+    unsigned count = 0;
+
+    for (uint32_t f = 0; f < e->form_count; f++)
+        count += e->forms[f].form->mode == TLMC_TRAIN;
+    return count;
+}
+
 bool tlmc_emit_c(const tlmc_accepted_plan *accepted, const struct tlmc_emit_options *options,
                  struct tlmc_emission *out, struct tlmc_diags *diags)
 {
@@ -403,6 +412,10 @@ bool tlmc_emit_c(const tlmc_accepted_plan *accepted, const struct tlmc_emit_opti
     tlmc_symtab_init(&e.body_keys, e.arena);
     set_up_forms(&e);
     set_up_params(&e);
+    if (count_trained(&e) > 1) {
+        tlmc_emit_refuse(&e, NULL, "%u entries are trained; programs train one", count_trained(&e));
+        return false;
+    }
     for (uint32_t f = 0; f < e.form_count; f++)
         name_offsets(&e, &e.forms[f]);
     e.abi = abi_of(&e);

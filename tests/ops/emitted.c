@@ -342,7 +342,9 @@ static void run_model(struct ops_outcome *o, const struct ops_program *p,
     o->status = p->program->create(model, options);
     if (o->status != TLM_OK)
         return;
-    params = p->program->params(model, &count) + first_state(list, index);
+    params = p->program->params(model, &count);
+    if (count > 0)
+        params += first_state(list, index);
     fill(c, form, params, model);
     o->status = form->run(model);
     if (o->status == TLM_OK)

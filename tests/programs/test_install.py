@@ -1,0 +1,63 @@
+"""An installed tlmc: the CMake package with tlm_add_model, pkg-config, the embed example; a user's kernel in a plan and a program."""
+from lib import *
+
+BUILD = os.environ["TLMC_BUILD"]
+
+
+def installed(folder):
+    prefix = folder + "/prefix"
+    run(["cmake", "--install", BUILD, "--prefix", prefix]).ok()
+    return prefix
+
+
+def embed(folder):
+    prefix = installed(folder)
+    run(["cmake", "-S", EXAMPLES + "/embed", "-B", folder + "/b", f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_BUILD_TYPE=Release"]).ok()
+    run(["cmake", "--build", folder + "/b"]).ok()
+    out = run([folder + "/b/embed", EXAMPLES + "/embed/quickstart.safetensors"]).ok().out
+    check("pred(0.25, -0.75) = 0.210239" in out, out)
+    run([folder + "/b/embed", EXAMPLES + "/embed/README.md"]).fails(1)
+
+
+def pkg_config(folder):
+    if not has("pkg-config"):
+        skip("pkg-config is not installed")
+    prefix = installed(folder)
+    found = [os.path.join(root, "tlm.pc") for root, _, files in os.walk(prefix) if "tlm.pc" in files]
+    check(found, "no tlm.pc is installed")
+    env = {"PKG_CONFIG_PATH": os.path.dirname(found[0])}
+    flags = run(["pkg-config", "--define-variable=prefix=" + prefix, "--cflags", "--libs", "tlm"], env=env).ok().out.split()
+    tlmc("emit", example("quickstart_mlp"), "-o", folder + "/out").ok()
+    sources = [folder + "/out/quickstart_mlp.c", folder + "/out/quickstart_mlp_main.c"]
+    run(["cc", "-std=c11", "-O2", "-o", folder + "/p", *sources, *flags]).ok()
+    out = run([folder + "/p", "--seed", "2026"], cwd=EXAMPLES + "/quickstart_mlp").ok().out
+    check("loss1=0.003234" in out, out)
+
+
+def own_kernel(folder):
+    here = EXAMPLES + "/own_kernel"
+    capsules = ["--capsules", here + "/my_kernels.capsules"]
+    plan = tlmc("plan", example("own_kernel"), *capsules).ok().out
+    check("softmax: my_kernels.softmax\n  provider=my-kernels trust=checked vjp=graph-vjp\n" in plan, plan)
+    tlmc("emit", example("own_kernel"), *capsules, "-o", folder, "--single-file").ok()
+    run(["cc", "-std=c11", "-O2", "-I" + folder, "-I" + here, "-I" + SOURCE + "/runtime", "-o", folder + "/p",
+         folder + "/own_kernel.c", folder + "/own_kernel_main.c", here + "/my_softmax.c", "-lm"]).ok()
+    write_npy(folder + "/s.npy", "<f4", (2, 4), [1.0, 2.0, 3.0, 4.0, 0.0, 0.0, 0.0, 0.0])
+    run([folder + "/p", "--infer", "--input", f"scores={folder}/s.npy", "--output", f"weights={folder}/w.npy"]).ok()
+    shape, w = read_npy(folder + "/w.npy")
+    equal(shape, (2, 4), "shape")
+    equal(w[4:], [0.25] * 4, "second row")
+    check(abs(sum(w[:4]) - 1.0) < 1e-6 and w[3] > w[2] > w[1] > w[0], f"first row {w[:4]}")
+    plain = tlmc("plan", example("own_kernel")).ok().out
+    check("native_c.softmax" in plain, "without --capsules the plan takes native_c")
+    bad = open(here + "/my_kernels.capsules").read()
+    for old, new, message in (("op softmax", "op sofmax", "E09"), ("trust checked", "trust chekced", "E09"), ("op softmax;", "op softmax; op softmax;", "E09"),
+                              ("notes", "notse", "E0902"), ('tests "my_softmax.c"', 'tests "none.c"', "E0904")):
+        open(folder + "/my_kernels.capsules", "w").write(bad.replace(old, new, 1))
+        shutil.copy(here + "/my_softmax.c", folder)
+        tlmc("plan", example("own_kernel"), "--capsules", folder + "/my_kernels.capsules").fails(1, message, "my_kernels.capsules:")
+    open(folder + "/twice.capsules", "w").write(bad + bad[bad.index("capsule my_kernels"):])
+    tlmc("plan", example("own_kernel"), "--capsules", folder + "/twice.capsules").fails(1, "E0903")
+
+
+main(embed, pkg_config, own_kernel)

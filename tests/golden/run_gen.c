@@ -120,14 +120,33 @@ static const char *text_of(const struct compiled *compiled, const char *name)
     return NULL;
 }
 
+/* A copy without the plan's report, whose text has golden files of its own. */
+static char *without_report(const char *text)
+{
+    static const char opening[] = "static const char backend_report[] =\n";
+    const char *report = strstr(text, opening), *end = report ? strstr(report, ";\n") : NULL;
+    char *copy = calloc(strlen(text) + 1, 1);
+
+    assert_non_null(copy);
+    if (!end) {
+        strcpy(copy, text);
+    } else {
+        memcpy(copy, text, (size_t)(report - text) + sizeof opening - 1);
+        strcat(copy, "    ...");
+        strcat(copy, end);
+    }
+    return copy;
+}
+
 static void check_golden(const struct compiled *compiled, const char *file)
 {
-    const char *text = text_of(compiled, file);
+    char *text = without_report(text_of(compiled, file));
     char path[1024], *golden;
 
     snprintf(path, sizeof path, "%s/tests/golden/gen/%s.golden", TLMC_SOURCE_DIR, file);
     if (getenv("UPDATE_GOLDEN")) {
         write_file(path, text);
+        free(text);
         return;
     }
     golden = read_file(path);
@@ -142,6 +161,7 @@ static void check_golden(const struct compiled *compiled, const char *file)
         line += text[i] == '\n';
     }
     free(golden);
+    free(text);
 }
 
 static void check_program(void **state)

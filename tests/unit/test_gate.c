@@ -167,6 +167,24 @@ static void groups_need_evidence(void **state)
     end(&t);
 }
 
+/* A called kernel that accepts transposes vouches for them itself. */
+static void called_kernels_take_flags(void **state)
+{
+    struct gated t;
+
+    (void)state;
+    begin(&t,
+          "provider mine { in_build yes; }\n"
+          "capsule mine.matmul { op matmul; provider mine; device cpu; trust checked; vjp "
+          "graph-vjp; arithmetic x;\n"
+          "  shape guard \"g\"; layout guard \"g\"; value guard \"g\"; vjp guard \"g\"; accepts "
+          "transpose_a, transpose_b;\n"
+          "  numeric round=nearest-even reduce=fixed-left; abi call; symbol m; header m.h; }",
+          NULL, NULL);
+    assert_int_equal(t.plan->failure_count, 0);
+    end(&t);
+}
+
 /* ---- acceptance repeats the checks, whoever made the plan */
 
 static uint32_t node_with(const struct tlmc_plan_form *form, enum tlmc_op op)
@@ -281,6 +299,7 @@ int main(void)
         cmocka_unit_test(planned_is_not_accepted),
         cmocka_unit_test(absent_providers_are_said),
         cmocka_unit_test(groups_need_evidence),
+        cmocka_unit_test(called_kernels_take_flags),
         cmocka_unit_test(acceptance_repeats_every_check),
         cmocka_unit_test(acceptance_sees_planned_choices),
         cmocka_unit_test(acceptance_sees_lost_nodes),

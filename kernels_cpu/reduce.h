@@ -86,30 +86,32 @@ TLM_INLINE float tlmk_tree_end(struct tlmk_tree *t)
 }
 
 /* sum of f(j), j = 0 .. n - 1, where `term` is an expression in j */
-#define TLMK_TREE_SUM(result, n, j, term)                                           \
-    do {                                                                            \
-        struct tlmk_tree tree_;                                                     \
-        const size_t count_ = (n);                                                  \
-                                                                                    \
-        tlmk_tree_begin(&tree_);                                                    \
-        for (size_t base_ = 0; base_ < count_; base_ += TLMK_LANES) {               \
-            float terms_[TLMK_LANES];                                               \
-            const size_t rest_ = count_ - base_;                                    \
-                                                                                    \
-            if (rest_ >= TLMK_LANES) {                                              \
-                for (size_t l_ = 0; l_ < TLMK_LANES; l_++) {                        \
-                    const size_t j = base_ + l_;                                    \
-                    terms_[l_] = (term);                                            \
-                }                                                                   \
-            } else {                                                                \
-                for (size_t l_ = 0; l_ < rest_; l_++) {                             \
-                    const size_t j = base_ + l_;                                    \
-                    terms_[l_] = (term);                                            \
-                }                                                                   \
-            }                                                                       \
-            tlmk_tree_add(&tree_, terms_, rest_ < TLMK_LANES ? rest_ : TLMK_LANES); \
-        }                                                                           \
-        (result) = tlmk_tree_end(&tree_);                                           \
+#define TLMK_TREE_SUM(result, n, j, term)                                       \
+    do {                                                                        \
+        struct tlmk_tree tree_;                                                 \
+        const size_t count_ = (n);                                              \
+        size_t base_ = 0;                                                       \
+                                                                                \
+        tlmk_tree_begin(&tree_);                                                \
+        for (; base_ + TLMK_LANES <= count_; base_ += TLMK_LANES) {             \
+            float terms_[TLMK_LANES];                                           \
+                                                                                \
+            for (size_t l_ = 0; l_ < TLMK_LANES; l_++) {                        \
+                const size_t j = base_ + l_;                                    \
+                terms_[l_] = (term);                                            \
+            }                                                                   \
+            tlmk_tree_add(&tree_, terms_, TLMK_LANES);                          \
+        }                                                                       \
+        if (base_ < count_) {                                                   \
+            float terms_[TLMK_LANES] = { 0.0f };                                \
+                                                                                \
+            for (size_t l_ = 0; l_ < TLMK_LANES && l_ < count_ - base_; l_++) { \
+                const size_t j = base_ + l_;                                    \
+                terms_[l_] = (term);                                            \
+            }                                                                   \
+            tlmk_tree_add(&tree_, terms_, count_ - base_);                      \
+        }                                                                       \
+        (result) = tlmk_tree_end(&tree_);                                       \
     } while (0)
 
 TLM_INLINE float tlmk_sum(const float *x, size_t n)

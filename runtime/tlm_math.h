@@ -233,7 +233,7 @@ TLM_INLINE float tlm_elu_of(float x, float alpha)
 {
     const float below = tlm_expm1_core(tlm_clamp_between(x, -20.0f, 0.0f));
 
-    return tlm_select(x > 0.0f, x, alpha * below);
+    return tlm_select(x > 0.0f, x, alpha * tlm_copysign_bits(below, x));
 }
 
 /* sigmoid(x) and its slope e^-|x| / (1 + e^-|x|)^2, which does not cancel */

@@ -129,10 +129,10 @@ TLM_INLINE float tlmr_gelu(float x)
 TLM_INLINE float tlmr_gelu_vjp(float g, float x)
 {
     const float c = x > 20.0f ? 20.0f : x < -20.0f ? -20.0f : x;
-    const float s = tlmr_sigmoid(2.0f * tlmr_gelu_argument(c));
+    const float z = 2.0f * tlmr_gelu_argument(c);
     const float inner = 2.0f * 0.79788456f * (1.0f + 3.0f * 0.044715f * c * c);
 
-    return g * (s + c * inner * (s * (1.0f - s)));
+    return g * (tlmr_sigmoid(z) + c * inner * (tlmr_sigmoid(z) * tlmr_sigmoid(-z)));
 }
 TLM_INLINE float tlmr_gelu_erf(float x)
 {
@@ -176,9 +176,7 @@ TLM_INLINE float tlmr_silu(float x)
 }
 TLM_INLINE float tlmr_silu_vjp(float g, float x)
 {
-    const float s = tlmr_sigmoid(x);
-
-    return g * (s * (1.0f + x * (1.0f - s)));
+    return g * (tlmr_sigmoid(x) * (1.0f + x * tlmr_sigmoid(-x)));
 }
 TLM_INLINE float tlmr_leaky_relu(float x, float slope)
 {

@@ -8,6 +8,8 @@
 
 #include <math.h>
 
+#define PI 3.14159265358979323846
+
 static const float factor = 0.7f, eps = 1e-6f, slope = 0.01f, alpha = 1.3f;
 static const float min = -0.5f, max = 2.0f;
 static const float g = 1.7f; /* a derivative's incoming gradient */
@@ -23,7 +25,7 @@ static double softplus(double x)
 }
 static double gelu_argument(double x)
 {
-    return 2.0 * sqrt(2.0 / M_PI) * (x + 0.044715 * x * x * x);
+    return 2.0 * sqrt(2.0 / PI) * (x + 0.044715 * x * x * x);
 }
 static double normal(double x)
 {
@@ -59,17 +61,17 @@ EXACT(inv, 1.0 / x, -y *y)
 EXACT(relu, x < 0.0 ? 0.0 : x, x <= 0.0 ? 0.0 : 1.0)
 EXACT(gelu, x *sigmoid(gelu_argument(x)),
       sigmoid(gelu_argument(clamped(x, 40.0))) +
-          clamped(x, 40.0) * 2.0 * sqrt(2.0 / M_PI) *
+          clamped(x, 40.0) * 2.0 * sqrt(2.0 / PI) *
               (1.0 + 3.0 * 0.044715 * clamped(x, 40.0) * clamped(x, 40.0)) *
               sigmoid(gelu_argument(clamped(x, 40.0))) * sigmoid(-gelu_argument(clamped(x, 40.0))))
 EXACT(gelu_erf, x *normal(x),
       normal(x) +
-          clamped(x, 60.0) * exp(-0.5 * clamped(x, 60.0) * clamped(x, 60.0)) / sqrt(2.0 * M_PI))
+          clamped(x, 60.0) * exp(-0.5 * clamped(x, 60.0) * clamped(x, 60.0)) / sqrt(2.0 * PI))
 EXACT(sigmoid, sigmoid(x), y *(1.0 - y))
 EXACT(tanh, tanh(x), 1.0 - y * y)
 EXACT(softplus, softplus(x), sigmoid(x))
 EXACT(safe_log, log(softplus(x) + ATTR(eps)), sigmoid(x) / (softplus(x) + ATTR(eps)))
-EXACT(erf, erf(x), 2.0 / sqrt(M_PI) * exp(-x * x))
+EXACT(erf, erf(x), 2.0 / sqrt(PI) * exp(-x * x))
 EXACT(silu, x *sigmoid(x), sigmoid(x) * (1.0 + x * sigmoid(-x)))
 EXACT(leaky_relu, x > 0.0 ? x : x * ATTR(slope), x > 0.0 ? 1.0 : ATTR(slope))
 EXACT(elu, x > 0.0 ? x : ATTR(alpha) * expm1(x), x > 0.0 ? 1.0 : ATTR(alpha) * exp(x))

@@ -399,7 +399,7 @@ bool tlmc_emit_c(const tlmc_accepted_plan *accepted, const struct tlmc_emit_opti
     *out = (struct tlmc_emission){ 0 };
     e.arena = plan->module->arena;
     e.model = plan->module->name;
-    if (tlmc_names_reserved(e.model) || tlmc_names_of_libc(e.model)) {
+    if (!tlmc_names_free_for_model(e.model)) {
         tlmc_emit_refuse(
             &e, NULL,
             "model '%s' needs another name: this one has a meaning in C or in generated code",

@@ -162,7 +162,7 @@ static void put_create(struct tlmc_emit *e, struct tlmc_writer *w)
                   "    static const tlm_needs needs = { %{MODEL}_ABI, %{MODEL}_WEIGHTS_BYTES, "
                   "%{MODEL}_STATE_BYTES, "
                   "%{MODEL}_ACTIVATIONS_BYTES };\n"
-                  "    %{model} *m;\n"
+                  "    struct %{model} *m;\n"
                   "\n"
                   "    if (!out)\n"
                   "        return TLM_ERR_ARGUMENT;\n"

@@ -7,8 +7,8 @@
 
 enum { LONGEST = 80 };
 
-/* Rule 2.  Keywords of C11 and C++, macros of the C headers, then the words of generated code. */
-static const char *const reserved[] = {
+/* Rule 2.  Keywords of C11 and C++, macros of the C headers: taken everywhere. */
+static const char *const keywords[] = {
     "alignas",   "alignof",  "and",        "and_eq",   "asm",       "auto",
     "bitand",    "bitor",    "bool",       "break",    "case",      "catch",
     "char",      "class",    "compl",      "const",    "constexpr", "continue",
@@ -24,11 +24,15 @@ static const char *const reserved[] = {
     "while",     "xor",      "xor_eq",     "assert",   "errno",     "stdin",
     "stdout",    "stderr",   "linux",      "unix",     "offsetof",  "isnan",
     "isinf",     "signbit",  "fpclassify", "isfinite", "isnormal",  "math_errhandling",
-    "main",      "I",        "args",       "begin",    "end",       "count",
-    "error",     "i",        "in",         "index",    "level",     "m",
-    "memcpy",    "memset",   "options",    "out",      "r",         "run",
-    "size_t",    "status",   "uint8_t",    "int32_t",  "uint32_t",  "uint64_t",
+    "main",      "I",        "memcpy",     "memset",   "size_t",    "uint8_t",
+    "int32_t",   "uint32_t", "uint64_t",
 };
+
+/* Parameters and locals of generated code: no name for a value, but a model may have it, since
+   bodies write its type as `struct NAME`. */
+static const char *const locals[] = { "args",    "begin", "end",   "count", "error", "i",
+                                      "in",      "index", "level", "m",     "model", "needs",
+                                      "options", "out",   "r",     "run",   "seed",  "status" };
 
 /* Words that open macros or names of the headers used. */
 static const char *const reserved_openings[] = { "tlm",      "TLM",      "INT",   "UINT", "SIZE_",
@@ -57,7 +61,7 @@ static const char *const libc_other[] = {
     "pipe",   "pause",   "access", "ioctl",   "float_t", "double_t",
 };
 
-bool tlmc_names_of_libc(const char *name)
+static bool is_of_libc(const char *name)
 {
     for (size_t i = 0; i < sizeof libc_math / sizeof *libc_math; i++) {
         const size_t n = strlen(libc_math[i]);
@@ -72,15 +76,32 @@ bool tlmc_names_of_libc(const char *name)
     return false;
 }
 
-bool tlmc_names_reserved(const char *name)
+static bool is_one_of(const char *name, const char *const *words, size_t count)
 {
-    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
-        if (strcmp(name, reserved[i]) == 0)
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(name, words[i]) == 0)
             return true;
+    return false;
+}
+
+#define IS_ONE_OF(name, words) is_one_of(name, words, sizeof words / sizeof *words)
+
+static bool opens_like_ours(const char *name)
+{
     for (size_t i = 0; i < sizeof reserved_openings / sizeof *reserved_openings; i++)
         if (strncmp(name, reserved_openings[i], strlen(reserved_openings[i])) == 0)
             return true;
     return false;
+}
+
+bool tlmc_names_reserved(const char *name)
+{
+    return IS_ONE_OF(name, keywords) || IS_ONE_OF(name, locals) || opens_like_ours(name);
+}
+
+bool tlmc_names_free_for_model(const char *name)
+{
+    return !IS_ONE_OF(name, keywords) && !opens_like_ours(name) && !is_of_libc(name);
 }
 
 static bool is_letter(char c)

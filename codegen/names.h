@@ -29,7 +29,8 @@ const char *tlmc_names_valid(struct tlmc_arena *arena, const char *wanted);
 /* Upper case of an identifier. */
 const char *tlmc_names_upper(struct tlmc_arena *arena, const char *name);
 bool tlmc_names_reserved(const char *name);
-/* A function or type of the C headers that generated programs include: no name for a model. */
-bool tlmc_names_of_libc(const char *name);
+/* Neither a keyword nor a function or type of the C headers that generated programs include, nor an
+ * opening of ours. */
+bool tlmc_names_free_for_model(const char *name);
 
 #endif

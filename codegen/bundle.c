@@ -63,6 +63,7 @@ static const char *included(struct tlmc_arena *arena, const char *line, size_t l
 
 void tlmc_bundle_file(struct tlmc_bundle *bundle, const char *name, struct tlmc_strbuf *out)
 {
+    const char *const *keep = bundle->keep;
     const char *text;
 
     name = plain_name(name);
@@ -80,7 +81,9 @@ void tlmc_bundle_file(struct tlmc_bundle *bundle, const char *name, struct tlmc_
         bundle->seen[bundle->seen_count++] = name;
         tlmc_strbuf_printf(out, "/* ---- %s */\n", name);
     }
+    bundle->keep = NULL; /* what our files include is ours: a model may be called as one of them */
     tlmc_bundle_text(bundle, text, out);
+    bundle->keep = keep;
     if (out->length > 0 && out->text[out->length - 1] != '\n')
         tlmc_strbuf_char(out, '\n');
 }

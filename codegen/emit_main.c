@@ -43,7 +43,7 @@ static const char *put_adapter(struct tlmc_emit *e, struct tlmc_writer *w, const
     tlmc_write(w,
                "static tlm_status %{adapter}(void *model)\n"
                "{\n"
-               "    return %{name}(of(model));\n"
+               "    return %{name}(call_model(model));\n"
                "}\n\n",
                "adapter", adapter(e, name), "name", name);
     return adapter(e, name);
@@ -74,7 +74,7 @@ static void put_ios(struct tlmc_emit *e, struct tlmc_writer *w, const struct tlm
         tlmc_write(w,
                    "static void *%{adapter}(void *model)\n"
                    "{\n"
-                   "    return plain(%{name}(of(model)));\n"
+                   "    return call_plain(%{name}(call_model(model)));\n"
                    "}\n\n",
                    "adapter", adapter(e, name), "name", name);
     }
@@ -208,7 +208,7 @@ static void put_groups(struct tlmc_emit *e, struct tlmc_writer *w, const struct 
 {
     if (train->group_count > 0) {
         tlmc_write(w, "/* lr, beta1, beta2, weight_decay, dampening, lr_decay */\n"
-                      "static const tlm_group groups[] = {\n");
+                      "static const tlm_group table_groups[] = {\n");
         for (uint32_t i = 0; i < train->group_count; i++) {
             const struct tlmc_group *g = &train->groups[i];
 
@@ -220,7 +220,7 @@ static void put_groups(struct tlmc_emit *e, struct tlmc_writer *w, const struct 
         tlmc_write(w, "};\n");
     }
     if (e->module->scalars.count > 0) {
-        tlmc_write(w, "static const tlm_scalar scalars[] = {\n");
+        tlmc_write(w, "static const tlm_scalar table_scalars[] = {\n");
         for (unsigned i = 0; i < e->module->scalars.count; i++)
             tlmc_write(w, "    { %{kind}, %{group} },\n", "kind",
                        scalar_names[e->module->scalars.items[i].kind], "group",
@@ -228,7 +228,7 @@ static void put_groups(struct tlmc_emit *e, struct tlmc_writer *w, const struct 
         tlmc_write(w, "};\n");
     }
     if (train->schedule.count > 0) {
-        tlmc_write(w, "static const tlm_schedule schedule[] = {\n");
+        tlmc_write(w, "static const tlm_schedule table_schedule[] = {\n");
         for (unsigned i = 0; i < train->schedule.count; i++) {
             const struct tlmc_schedule *s = &train->schedule.items[i];
 
@@ -266,7 +266,7 @@ static void put_probes(struct tlmc_emit *e, struct tlmc_writer *w, const struct 
                        "n", count(e, probe->values.items[k].count));
         tlmc_write(w, "    { 0, NULL, 0 },\n};\n");
     }
-    tlmc_write(w, "static const tlm_probe probes[] = {\n");
+    tlmc_write(w, "static const tlm_probe table_probes[] = {\n");
     for (unsigned i = 0; i < train->probes.count; i++)
         tlmc_write(w, "    { %{name}, probe_%{i}, %{n} },\n", "name",
                    quoted(e, train->probes.items[i].name), "i", count(e, i), "n",
@@ -299,8 +299,8 @@ static void put_train(struct tlmc_emit *e, struct tlmc_writer *w, const struct t
     const struct tlmc_train *t = &e->module->train;
     const struct tlmc_emit_form *eval = form_of_mode(e, TLMC_EVAL);
     const char *prefix = tlmc_emit_printf(e, "%s_%s", e->model, form->label), *accumulate = "NULL";
-    const char *data = put_data(e, w, "data", &t->data);
-    const char *validation = put_data(e, w, "validation", &t->validation_data);
+    const char *data = put_data(e, w, "table_data", &t->data);
+    const char *validation = put_data(e, w, "table_validation", &t->validation_data);
 
     put_groups(e, w, t);
     put_probes(e, w, t);
@@ -310,14 +310,14 @@ static void put_train(struct tlmc_emit *e, struct tlmc_writer *w, const struct t
     put_adapter(e, w, tlmc_emit_printf(e, "%s_step", prefix));
     tlmc_write(w, "static float *call_scalars(void *model)\n"
                   "{\n"
-                  "    return %{model}_scalars(of(model));\n"
+                  "    return %{model}_scalars(call_model(model));\n"
                   "}\n\n");
     put_form(e, w, "train_form", form);
     if (eval)
         put_form(e, w, "eval_form", eval);
     tlmc_write(
         w,
-        "static const tlm_train train = {\n"
+        "static const tlm_train table_train = {\n"
         "    .data = %{data}, .data_count = %{data_count},\n"
         "    .split = %{split}, .split_fraction = %{fraction}, .split_count = %{split_count},\n"
         "    .validation = %{validation}, .validation_count = %{validation_count},\n"
@@ -345,11 +345,11 @@ static void put_train(struct tlmc_emit *e, struct tlmc_writer *w, const struct t
                "call_scalars,\n"
                "};\n\n",
                "seed", count(e, t->seed), "optimizer", optimizer_names[t->optimizer], "groups",
-               t->group_count ? "groups" : "NULL", "group_count", count(e, t->group_count),
-               "scalars", e->module->scalars.count ? "scalars" : "NULL", "scalar_count",
+               t->group_count ? "table_groups" : "NULL", "group_count", count(e, t->group_count),
+               "scalars", e->module->scalars.count ? "table_scalars" : "NULL", "scalar_count",
                count(e, e->module->scalars.count), "schedule",
-               t->schedule.count ? "schedule" : "NULL", "schedule_count",
-               count(e, t->schedule.count), "probes", t->probes.count ? "probes" : "NULL",
+               t->schedule.count ? "table_schedule" : "NULL", "schedule_count",
+               count(e, t->schedule.count), "probes", t->probes.count ? "table_probes" : "NULL",
                "probe_count", count(e, t->probes.count), "eval", eval ? "&eval_form" : "NULL",
                "batch", batch(e, form), "forward", adapter(e, form->run), "label", form->label,
                "accumulate", accumulate);
@@ -401,7 +401,7 @@ static bool put_generate(struct tlmc_emit *e, struct tlmc_writer *w)
         return false;
     pointer = generate_form(e, w, form);
     tlmc_write(w,
-               "static const tlm_generate generate = {\n"
+               "static const tlm_generate table_generate = {\n"
                "    .form = %{form}, .feed = %{feed}, .sample = %{sample}, .bytes = %{bytes},\n"
                "    .vocabulary = %{vocabulary}, .tokens = %{tokens}, .top_k = %{top_k}, "
                ".temperature = %{temperature},\n"
@@ -448,11 +448,11 @@ static uint32_t put_no_init(struct tlmc_emit *e, struct tlmc_writer *w)
 static void put_handle(struct tlmc_emit *e, struct tlmc_writer *w)
 {
     tlmc_write(w, "/* The shell hands a model around as the address of a pointer to it. */\n"
-                  "static %{model} *of(const void *model)\n"
+                  "static struct %{model} *call_model(const void *model)\n"
                   "{\n"
                   "    return *(struct %{model} *const *)model;\n"
                   "}\n\n"
-                  "static void *plain(const void *data)\n"
+                  "static void *call_plain(const void *data)\n"
                   "{\n"
                   "    return (void *)(uintptr_t)data;\n"
                   "}\n\n"
@@ -462,31 +462,31 @@ static void put_handle(struct tlmc_emit *e, struct tlmc_writer *w)
                   "}\n\n"
                   "static const tlm_param *call_params(void *model, size_t *count)\n"
                   "{\n"
-                  "    return %{model}_params(of(model), count);\n"
+                  "    return %{model}_params(call_model(model), count);\n"
                   "}\n\n"
                   "static const char *call_error(const void *model)\n"
                   "{\n"
-                  "    return %{model}_error(of(model));\n"
+                  "    return %{model}_error(call_model(model));\n"
                   "}\n\n"
                   "static void call_reset(void *model)\n"
                   "{\n"
-                  "    %{model}_reset(of(model));\n"
+                  "    %{model}_reset(call_model(model));\n"
                   "}\n\n");
     tlmc_write(w, "static void call_set_step(void *model, uint64_t step)\n"
                   "{\n"
-                  "    %{model}_set_step(of(model), step);\n"
+                  "    %{model}_set_step(call_model(model), step);\n"
                   "}\n\n"
                   "static uint64_t call_get_step(const void *model)\n"
                   "{\n"
-                  "    return %{model}_get_step(of(model));\n"
+                  "    return %{model}_get_step(call_model(model));\n"
                   "}\n\n"
                   "static void call_set_seed(void *model, uint64_t seed)\n"
                   "{\n"
-                  "    %{model}_set_seed(of(model), seed);\n"
+                  "    %{model}_set_seed(call_model(model), seed);\n"
                   "}\n\n"
                   "static void call_reinit(void *model, uint64_t seed)\n"
                   "{\n"
-                  "    %{model}_reinit(of(model), seed);\n"
+                  "    %{model}_reinit(call_model(model), seed);\n"
                   "}\n\n");
     (void)e;
 }
@@ -520,7 +520,7 @@ static void put_program(struct tlmc_emit *e, struct tlmc_writer *w)
 
     tlmc_write(
         w,
-        "static const tlm_program program = {\n"
+        "static const tlm_program table_program = {\n"
         "    .size = sizeof(tlm_program), .abi = %{MODEL}_ABI,\n"
         "    .name = \"%{model}\", .device = \"%{device}\", .profile = %{profile},\n"
         "    .backend_report = backend_report,\n"
@@ -544,11 +544,11 @@ static void put_program(struct tlmc_emit *e, struct tlmc_writer *w)
                "};\n\n"
                "int main(int argc, char **argv)\n"
                "{\n"
-               "    return tlm_shell_main(&program, argc, argv);\n"
+               "    return tlm_shell_main(&table_program, argc, argv);\n"
                "}\n",
                "no_init", no_init ? "no_init" : "NULL", "no_init_count", count(e, no_init), "infer",
                infer ? "infer_forms" : "NULL", "infer_count", count(e, infer), "train",
-               train ? "&train" : "NULL", "generate", generates ? "&generate" : "NULL",
+               train ? "&table_train" : "NULL", "generate", generates ? "&table_generate" : "NULL",
                "pretrained", p->present ? quoted(e, p->path) : "NULL", "from", from, "to", to,
                "renames", count(e, p->renames.count), "ignore", ignore, "ignores",
                count(e, p->ignores.count), "only", only, "onlys", count(e, p->onlys.count));

@@ -38,7 +38,7 @@ static const char *const locals[] = { "args",    "begin", "end",   "count", "err
 static const char *const reserved_openings[] = { "tlm",      "TLM",      "INT",   "UINT", "SIZE_",
                                                  "FP_",      "FLT_",     "NAN",   "NULL", "EOF",
                                                  "INFINITY", "HUGE_VAL", "MATH_", "AT_",  "run_",
-                                                 "part_",    "table_",   "rows_" };
+                                                 "part_",    "table_",   "rows_", "call_" };
 
 /* Functions of math.h and string.h, with f and l at the end too, and of the other headers that
  * programs include. */

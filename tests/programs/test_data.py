@@ -131,7 +131,10 @@ def flags(folder):
     equal(read_npy(folder + "/out.npy")[0], (2, 1), "shape of pred")
     run([p, "--infer", "--input", "z=in.npy"], cwd=folder).fails(2, "z")
     run([p, "--infer"], cwd=folder).fails(2, "x")
-    write_npy(folder + "/in.npy", "<f4", (3, 2), [1.0] * 6)
+    write_npy(folder + "/in.npy", "<f4", (3, 2), [1.0, 2.0, 3.0, 4.0, 1.0, 2.0])    # any number of rows, in batches
+    run([p, "--infer", "--input", "x=in.npy", "--output", "pred=out.npy"], cwd=folder).ok()
+    equal(read_npy(folder + "/out.npy")[0], (3, 1), "shape of pred")
+    write_npy(folder + "/in.npy", "<f4", (3, 3), [1.0] * 9)
     run([p, "--infer", "--input", "x=in.npy"], cwd=folder).fails(1, "in.npy")
     run([p, "--infer", "--input", "x=none.npy"], cwd=folder).fails(1, "none.npy")
     run([p, "--log", folder + "/log.jsonl"], cwd=folder).ok()

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
@@ -43,23 +44,23 @@ void tlm_progress_update(struct tlm_progress *progress, uint64_t done, double lo
 {
     const double now = progress->on ? tlm_seconds() : 0.0;
     const uint64_t here = done - progress->done_before;
-    char text[128], bar[64];
-    int width, filled, cells;
+    char text[128], bar[41];
+    int width, room, cells, filled;
 
     if (!progress->on || now - progress->last < 0.1 || progress->total == 0 || here == 0)
         return;
     progress->last = now;
-    snprintf(text, sizeof text, " %" PRIu64 "/%" PRIu64 "  loss %.6f  %.0f s left ", done,
+    snprintf(text, sizeof text, " %" PRIu64 "/%" PRIu64 "  loss %.6f  %.0f s left", done,
              progress->total, loss,
              (now - progress->started) / (double)here * (double)(progress->total - done));
-    width = progress_width();
-    cells = width - 3 - (int)sizeof text / 2;
-    cells = cells < 0 ? 0 : cells > (int)sizeof bar - 1 ? (int)sizeof bar - 1 : cells;
+    width = progress_width() - 1; /* the last column stays free: some terminals wrap there */
+    room = width - 2 - (int)strlen(text);
+    cells = room < 0 ? 0 : room > 40 ? 40 : room;
     filled = (int)((double)cells * (double)done / (double)progress->total);
-    for (int i = 0; i < cells; i++)
-        bar[i] = i < filled ? '#' : '-';
+    memset(bar, '#', (size_t)filled);
+    memset(bar + filled, '-', (size_t)(cells - filled));
     bar[cells] = 0;
-    fprintf(stderr, "\r[%s]%.*s\033[K", bar, width > cells + 3 ? width - cells - 3 : 0, text);
+    fprintf(stderr, "\r[%s]%.*s\033[K", bar, width > 2 ? width - 2 : 0, text);
     fflush(stderr);
     progress->shown = true;
 }

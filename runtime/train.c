@@ -126,6 +126,10 @@ static tlm_status train_start(struct tlm_training *t)
     t->step = run->step;
     if (status == TLM_OK)
         status = tlm_scalars_start(&t->scalars, t->train, (int64_t)t->steps, session->error);
+    if (session->resumed && t->step >= t->steps)
+        tlm_session_note(session,
+                         "the saved run has %" PRIu64 " steps: none of %" PRIu64 " is left",
+                         t->step, t->steps);
     if (status == TLM_OK && session->resumed) {
         status = tlm_scalars_resume(&t->scalars, run, session->error);
         if (status == TLM_OK && t->train->schedule_count > 0 && run->planned != t->steps)

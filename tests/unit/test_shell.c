@@ -129,6 +129,21 @@ static void test_report(void **state)
     assert_string_equal(err_text, "");
 }
 
+/* Without log_every about ten lines of a run are printed. */
+static void test_default_log(void **state)
+{
+    tlm_train train = tiny_train;
+    const tlm_program program = tiny_program(&train);
+    int lines = 0;
+
+    (void)state;
+    train.log_every = 0;
+    assert_int_equal(run_program(&program, "--steps 39"), 0);
+    for (const char *at = out_text; (at = strstr(at, "\nstep ")); at++)
+        lines++;
+    assert_int_equal(lines, 10);
+}
+
 /* The mean over nine rows in batches of four counts the ragged last row, and only it. */
 static void test_mean_of_ragged_rows(void **state)
 {
@@ -216,6 +231,8 @@ static void test_resume(void **state)
                      0);
     expect(out_text, "seed  = 3\nsteps = 20\nresumed after step 10\n");
     same_files("a.safetensors", "c.safetensors", 1);
+    assert_int_equal(run_program(&program, "--resume b.safetensors --steps 5"), 0);
+    expect(err_text, "the saved run has 10 steps: none of 5 is left");
     assert_int_equal(run_program(&program, "--resume b.safetensors --seed 4"), 2);
     expect(err_text, "the seed 3");
     train.shuffle = 0; /* the order is part of the run: another one gives other weights */
@@ -458,6 +475,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_report),
+        cmocka_unit_test(test_default_log),
         cmocka_unit_test(test_mean_of_ragged_rows),
         cmocka_unit_test(test_scalar_loss_says_what_it_leaves_out),
         cmocka_unit_test(test_resume),

@@ -4,17 +4,24 @@
    is.
 
    An item is a tile of C: up to TLMK_MM_ROWS rows (in equal parts) by TLMK_MM_COLS columns.  It
-   packs the block of B it needs into panels on the stack (128 KiB) and runs register-blocked
-   kernels over them; A is read in place, or packed when it is stored transposed.  Small tiles run
-   plain loops, inlined where the call is. */
+   packs the block of B it needs into panels on the stack and runs register-blocked kernels over
+   them; A is read in place, or packed when it is stored transposed.  A thread needs 256 KiB of
+   stack.  Small tiles run plain loops, inlined where the call is. */
 #ifndef TLMK_MATMUL_H
 #define TLMK_MATMUL_H
 
 #include "items.h"
 #include "tlm_math.h"
 
-/* TLMK_MM_SMALL: products below it are not worth a tile */
-enum { TLM_K_BLOCK = 512, TLMK_MM_SMALL = 4096 };
+enum {
+    TLM_K_BLOCK = 512,
+    TLMK_MM_SMALL = 4096, /* products below it are not worth a tile */
+    TLMK_MM_GROUP = 48,   /* rows of a transposed A packed together: a multiple of tall kernels */
+    /* Packed blocks keep a gap: at multiples of 4 KiB all would compete for the same cache lines.
+     */
+    TLMK_MM_GAP_A = 4,
+    TLMK_MM_GAP_B = 1
+};
 
 /* One tile: c[i * c_row + j], a[i * a_row + k * a_k], b[k * b_k + j * b_col]. */
 struct tlmk_mm_tile {
@@ -201,18 +208,34 @@ struct tlmk_mm_level {
     tlmk_mm_kernel *kernels[5];
 };
 
-/* One panel: `cols` columns of B over a block of k, `width` wide, the missing columns 0. */
-TLM_INLINE void tlmk_mm_pack_b(float *panel, size_t width, const float *b, size_t b_k, size_t b_col,
-                               size_t k, size_t cols, int lanes)
+/* A panel of B stored row by row: the `left` columns from column j on, `width` wide with zeros. */
+TLM_INLINE void tlmk_mm_copy_row(float *panel, size_t width, const float *b, size_t left)
+{
+    if (left >= width) {
+        for (size_t j = 0; j < width; j++)
+            panel[j] = b[j];
+    } else {
+        for (size_t j = 0; j < width; j++)
+            panel[j] = j < left ? b[j] : 0.0f;
+    }
+}
+
+/* All panels of a block of k, row by row: each row of B is read in one go. */
+TLM_INLINE void tlmk_mm_pack_rows(float *packed, size_t width, const float *b, size_t b_k, size_t k,
+                                  size_t cols)
+{
+    for (size_t p = 0; p < k; p++)
+        for (size_t j = 0; j < cols; j += width)
+            tlmk_mm_copy_row(packed + j * (k + TLMK_MM_GAP_B) + p * width, width, b + p * b_k + j,
+                             cols - j);
+}
+
+/* One panel of B stored column by column. */
+TLM_INLINE void tlmk_mm_pack_columns(float *panel, size_t width, const float *b, size_t b_k,
+                                     size_t b_col, size_t k, size_t cols, int lanes)
 {
     size_t done = 0;
 
-    if (b_col == 1 && cols == width) {
-        for (size_t p = 0; p < k; p++)
-            for (size_t j = 0; j < width; j++)
-                panel[p * width + j] = b[p * b_k + j];
-        return;
-    }
 #ifdef TLMK_MM_SHUFFLES
     if (b_k == 1 && lanes >= 8)
         for (; done + 8 <= cols; done += 8) {
@@ -231,6 +254,49 @@ TLM_INLINE void tlmk_mm_pack_b(float *panel, size_t width, const float *b, size_
             panel[p * width + j] = b[p * b_k + j * b_col];
         for (size_t j = cols; j < width; j++)
             panel[p * width + j] = 0.0f;
+    }
+}
+
+/* Neighbouring rows of A stored transposed: `blocks` blocks of `height` rows, each k by k. */
+TLM_INLINE void tlmk_mm_pack_blocks(float *packed, size_t height, size_t blocks, const float *a,
+                                    size_t a_k, size_t k)
+{
+    for (size_t p = 0; p < k; p++)
+        for (size_t q = 0; q < blocks; q++)
+            memcpy(packed + q * height * (k + TLMK_MM_GAP_A) + p * height, a + p * a_k + q * height,
+                   height * sizeof *a);
+}
+
+/* Up to TLMK_MM_GROUP rows in the blocks that the kernels take, with constant sizes. */
+TLM_INLINE void tlmk_mm_pack_a(float *packed, const struct tlmk_mm_level *level, size_t rows,
+                               const float *a, size_t a_k, size_t k)
+{
+    const size_t tallest = (size_t)level->rows[0];
+    size_t row = 0;
+
+    if (rows >= TLMK_MM_GROUP) {
+        tlmk_mm_pack_blocks(packed, tallest, TLMK_MM_GROUP / tallest, a, a_k, k);
+        return;
+    }
+    for (int choice = 0; row < rows;) {
+        float *to = packed + row * (k + TLMK_MM_GAP_A);
+        const size_t height = (size_t)level->rows[choice];
+
+        if (height > rows - row) {
+            choice++;
+            continue;
+        }
+        if (height == tallest)
+            tlmk_mm_pack_blocks(to, tallest, 1, a + row, a_k, k);
+        else if (height == 6)
+            tlmk_mm_pack_blocks(to, 6, 1, a + row, a_k, k);
+        else if (height == 4)
+            tlmk_mm_pack_blocks(to, 4, 1, a + row, a_k, k);
+        else if (height == 2)
+            tlmk_mm_pack_blocks(to, 2, 1, a + row, a_k, k);
+        else
+            tlmk_mm_pack_blocks(to, 1, 1, a + row, a_k, k);
+        row += height;
     }
 }
 
@@ -260,17 +326,17 @@ TLM_INLINE void tlmk_mm_row_block(const struct tlmk_mm_tile *t, tlmk_mm_kernel *
 
 TLM_INLINE void tlmk_mm_run_tile(const struct tlmk_mm_tile *t, const struct tlmk_mm_level *level)
 {
-    float packed_b[TLM_K_BLOCK * TLMK_MM_COLS] __attribute__((aligned(64)));
-    float packed_a[TLM_K_BLOCK * TLMK_MM_GRAIN];
+    float packed_b[(TLM_K_BLOCK + TLMK_MM_GAP_B) * TLMK_MM_COLS] __attribute__((aligned(64)));
+    float packed_a[(TLM_K_BLOCK + TLMK_MM_GAP_A) * TLMK_MM_GROUP] __attribute__((aligned(64)));
     const size_t width = 2 * (size_t)level->lanes;
+    const int pack_a = t->a_row == 1 && t->a_k > 1 && t->cols > width;
 
     for (size_t begin = 0; begin < t->k; begin += TLM_K_BLOCK) {
         const size_t k = t->k - begin < TLM_K_BLOCK ? t->k - begin : TLM_K_BLOCK;
         const float *b = t->b + begin * t->b_k;
         const float *panels[TLMK_MM_COLS / 8];
-        size_t panel_k[TLMK_MM_COLS / 8];
+        size_t panel_k[TLMK_MM_COLS / 8], rows;
         const int in_place = t->b_col == 1 && t->rows <= TLMK_MM_GRAIN;
-        size_t rows;
         int choice = 0;
 
 #if TLM_HAS_X86_LEVELS
@@ -279,32 +345,33 @@ TLM_INLINE void tlmk_mm_run_tile(const struct tlmk_mm_tile *t, const struct tlmk
             continue;
         }
 #endif
+        if (t->b_col == 1 && !in_place)
+            tlmk_mm_pack_rows(packed_b, width, b, t->b_k, k, t->cols);
         for (size_t j = 0, panel = 0; j < t->cols; j += width, panel++) {
             const size_t cols = t->cols - j < width ? t->cols - j : width;
-            float *to = packed_b + panel * width * k;
 
-            panels[panel] = in_place && cols == width ? b + j : to;
+            panels[panel] = in_place && cols == width ? b + j : packed_b + j * (k + TLMK_MM_GAP_B);
             panel_k[panel] = in_place && cols == width ? t->b_k : width;
-            if (panels[panel] == to)
-                tlmk_mm_pack_b(to, width, b + j * t->b_col, t->b_k, t->b_col, k, cols,
-                               level->lanes);
+            if (in_place ? cols < width : t->b_col != 1)
+                tlmk_mm_pack_columns(packed_b + j * (k + TLMK_MM_GAP_B), width, b + j * t->b_col,
+                                     t->b_k, t->b_col, k, cols, level->lanes);
         }
         for (size_t row = 0; row < t->rows; row += rows) {
             const float *a = t->a + row * t->a_row + begin * t->a_k;
+            const size_t place = row % TLMK_MM_GROUP;
 
             while ((size_t)level->rows[choice] > t->rows - row)
                 choice++;
             rows = (size_t)level->rows[choice];
-            if (t->a_row == 1 && t->a_k > 1 && t->cols > width) {
-                for (size_t p = 0; p < k; p++)
-                    for (size_t i = 0; i < rows; i++)
-                        packed_a[p * rows + i] = a[p * t->a_k + i];
-                tlmk_mm_row_block(t, level->kernels[choice], rows, width, row, packed_a, 1, rows,
-                                  panels, panel_k, k, begin == 0);
-            } else {
+            if (pack_a && place == 0)
+                tlmk_mm_pack_a(packed_a, level, t->rows - row, a, t->a_k, k);
+            if (pack_a)
+                tlmk_mm_row_block(t, level->kernels[choice], rows, width, row,
+                                  packed_a + place * (k + TLMK_MM_GAP_A), 1, rows, panels, panel_k,
+                                  k, begin == 0);
+            else
                 tlmk_mm_row_block(t, level->kernels[choice], rows, width, row, a, t->a_row, t->a_k,
                                   panels, panel_k, k, begin == 0);
-            }
         }
     }
 }

@@ -51,19 +51,20 @@ typedef number formula(const number *in, const struct settings *a);
 #define BBB(name) MAP(name, b, tlm_##name(in[0].b, in[1].b))
 #define ONE(name, out, from) MAP(name, out, tlm_##name(in[0].from))
 #define THREE(name, out) MAP(name, out, tlm_##name(in[0].b, in[1].out, in[2].out))
-#define MAPS                                                                                      \
-    FF(add)                                                                                       \
-    FF(sub)                                                                                       \
-    FF(mul)                                                                                       \
-    FF(div)                                                                                       \
-    FF(pow)                                                                                       \
-    FF(max) FF(min) FFF(pow_vjp_a) FFF(pow_vjp_b) FFF(max_vjp) FFF(min_vjp) BFF(eq) BFF(ne)       \
-        BFF(lt) BFF(le) BFF(gt) BFF(ge) II(add_i32) II(sub_i32) II(mul_i32) II(max_i32)           \
-            II(min_i32) BII(eq_i32) BII(ne_i32) BII(lt_i32) BII(le_i32) BII(gt_i32) BII(ge_i32)   \
-                BBB(eq_bool) BBB(ne_bool) BBB(logical_and) BBB(logical_or) ONE(logical_not, b, b) \
-                    THREE(where, f) THREE(where_i32, i) THREE(where_bool, b)                      \
-                        ONE(cast_f32_i32, i, f) ONE(cast_f32_bool, b, f) ONE(cast_i32_f32, f, i)  \
-                            ONE(cast_i32_bool, b, i) ONE(cast_bool_f32, f, b)                     \
+#define MAPS                                                                                     \
+    FF(add)                                                                                      \
+    FF(sub)                                                                                      \
+    FF(mul)                                                                                      \
+    FF(div)                                                                                      \
+    FF(pow)                                                                                      \
+    FF(max)                                                                                      \
+    FF(min) FFF(pow_vjp_a) FFF(pow_vjp_b) FFF(max_vjp) FFF(min_vjp) BFF(eq) BFF(ne) BFF(lt)      \
+        BFF(le) BFF(gt) BFF(ge) II(add_i32) II(sub_i32) II(mul_i32) II(max_i32) II(min_i32)      \
+            BII(eq_i32) BII(ne_i32) BII(lt_i32) BII(le_i32) BII(gt_i32) BII(ge_i32) BBB(eq_bool) \
+                BBB(ne_bool) BBB(logical_and) BBB(logical_or) ONE(logical_not, b, b)             \
+                    THREE(where, f) THREE(where_i32, i) THREE(where_bool, b)                     \
+                        ONE(cast_f32_i32, i, f) ONE(cast_f32_bool, b, f) ONE(cast_i32_f32, f, i) \
+                            ONE(cast_i32_bool, b, i) ONE(cast_bool_f32, f, b)                    \
                                 ONE(cast_bool_i32, i, b)
 
 #define MAP(name, out, call)                                               \

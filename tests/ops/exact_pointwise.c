@@ -42,41 +42,17 @@ typedef number formula(const number *in, const struct settings *a);
 #define TLM_MAP(name, type, parameters, text, ulp, domain)
 #include "tlm_pointwise.def"
 
-/* ---- other rows, by signature: result, operands */
-#define FF(name) MAP(name, f, tlm_##name(in[0].f, in[1].f))
-#define FFF(name) MAP(name, f, tlm_##name(in[0].f, in[1].f, in[2].f))
-#define BFF(name) MAP(name, b, tlm_##name(in[0].f, in[1].f))
-#define II(name) MAP(name, i, tlm_##name(in[0].i, in[1].i))
-#define BII(name) MAP(name, b, tlm_##name(in[0].i, in[1].i))
-#define BBB(name) MAP(name, b, tlm_##name(in[0].b, in[1].b))
-#define ONE(name, out, from) MAP(name, out, tlm_##name(in[0].from))
-#define THREE(name, out) MAP(name, out, tlm_##name(in[0].b, in[1].out, in[2].out))
-#define MAPS                                                                                     \
-    FF(add)                                                                                      \
-    FF(sub)                                                                                      \
-    FF(mul)                                                                                      \
-    FF(div)                                                                                      \
-    FF(pow)                                                                                      \
-    FF(max)                                                                                      \
-    FF(min) FFF(pow_vjp_a) FFF(pow_vjp_b) FFF(max_vjp) FFF(min_vjp) BFF(eq) BFF(ne) BFF(lt)      \
-        BFF(le) BFF(gt) BFF(ge) II(add_i32) II(sub_i32) II(mul_i32) II(max_i32) II(min_i32)      \
-            BII(eq_i32) BII(ne_i32) BII(lt_i32) BII(le_i32) BII(gt_i32) BII(ge_i32) BBB(eq_bool) \
-                BBB(ne_bool) BBB(logical_and) BBB(logical_or) ONE(logical_not, b, b)             \
-                    THREE(where, f) THREE(where_i32, i) THREE(where_bool, b)                     \
-                        ONE(cast_f32_i32, i, f) ONE(cast_f32_bool, b, f) ONE(cast_i32_f32, f, i) \
-                            ONE(cast_i32_bool, b, i) ONE(cast_bool_f32, f, b)                    \
-                                ONE(cast_bool_i32, i, b)
-
-#define MAP(name, out, call)                                               \
+/* ---- other rows */
+#define IN(k, type) in[k].type
+#define MAP(name, out, ...)                                                \
     static number value_##name(const number *in, const struct settings *a) \
     {                                                                      \
         (void)a;                                                           \
-        return (number){ .out = call };                                    \
+        return (number){ .out = tlm_##name(__VA_ARGS__) };                 \
     }
-MAPS
-#undef MAP
+#include "exact_maps.def"
 
-    static const struct {
+static const struct {
     const char *name;
     formula *value;
 } formulas[] = {
@@ -84,9 +60,8 @@ MAPS
     { #name, value_##name }, { #name "_vjp", slope_##name },
 #define TLM_MAP(name, type, parameters, text, ulp, domain)
 #include "tlm_pointwise.def"
-#define MAP(name, out, call) { #name, value_##name },
-    MAPS
-#undef MAP
+#define MAP(name, out, ...) { #name, value_##name },
+#include "exact_maps.def"
 };
 
 /* Functions are named after the op and, beside f32, the element type of its operands. */

@@ -50,7 +50,8 @@ static void prepare(void *job)
 {
     struct job *j = job;
 
-    memset(j->y, 0x7f, j->count * sizeof *j->y);
+    if (j->count)
+        memset(j->y, 0x7f, j->count * sizeof *j->y);
     if (j->want_m) {
         memset(j->m, 0x7f, j->count_ms * sizeof *j->m);
         memset(j->s, 0x7f, j->count_ms * sizeof *j->s);
@@ -81,7 +82,8 @@ static void each(void (*test)(struct job *j, float *want, float *want_m, float *
             const size_t rows = shapes[i][0], cols = shapes[i][1], n = rows * cols;
             float *x = floats(n), *g = floats(n + rows), *w = floats(n + cols),
                   *b = floats(n + cols);
-            float *want = floats(n + rows), *want_m = floats(n + cols), *want_s = floats(n + cols);
+            float *want = floats(n + rows), *want_m = floats(n + rows + cols),
+                  *want_s = floats(n + rows + cols);
             int32_t *cls = allocate(rows * sizeof *cls);
             struct job j = { .x = x,
                              .g = g,

@@ -460,7 +460,8 @@ static void mse(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(sizes); i++) {
         const size_t n = sizes[i];
-        float *a = floats(n), *b = floats(n), *terms = floats(n), *y = floats(n), loss, seed = 0.5f;
+        float *a = floats(n), *b = floats(n), *terms = floats(n), *y = floats(n + 1), loss,
+              seed = 0.5f;
         struct job j = {
             .x = a, .w = b, .g = &seed, .y = y, .count = n, .want = terms, .what = "mse_loss_vjp"
         };

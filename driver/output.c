@@ -1,4 +1,4 @@
-#define _GNU_SOURCE /* mkdtemp, fsync */
+#define _GNU_SOURCE /* mkdtemp, mkstemp */
 #include "output.h"
 
 #include "strbuf.h"
@@ -79,7 +79,7 @@ bool tlmc_write_file(const char *folder, const char *name, const char *text, siz
         const mode_t mode = stat(path.text, &old) == 0 ? old.st_mode & 07777 : 0666 & ~mask;
 
         umask(mask);
-        ok = fchmod(fd, mode) == 0 && write_all(fd, text, length) && fsync(fd) == 0;
+        ok = fchmod(fd, mode) == 0 && write_all(fd, text, length);
         ok = close(fd) == 0 && ok;
         ok = ok && rename(temporary.text, path.text) == 0;
         if (!ok) {

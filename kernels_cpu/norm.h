@@ -76,19 +76,21 @@ TLM_INLINE void tlmk_f32_layer_norm_vjp_weight__cpu_columns(const int level, flo
         tlmk_columns_begin(&biases, rows);
         for (size_t row = 0; row < rows; row++) {
             const float *gr = g + row * cols + first, *xr = x + row * cols + first;
-            float gs[TLMK_COLUMNS] = { 0.0f }, xs[TLMK_COLUMNS] = { 0.0f };
+            const float mu = mean[row], scale = rstd[row];
+            float *w = tlmk_columns_lane(&weights), *b = tlmk_columns_lane(&biases);
 
-            if (width == TLMK_COLUMNS) {
-                memcpy(gs, gr, sizeof gs);
-                memcpy(xs, xr, sizeof xs);
-            } else {
-                memcpy(gs, gr, width * sizeof *gs);
-                memcpy(xs, xr, width * sizeof *xs);
-            }
-            for (size_t c = 0; c < TLMK_COLUMNS; c++)
-                xs[c] = gs[c] * ((xs[c] - mean[row]) * rstd[row]);
-            tlmk_columns_add(&weights, xs);
-            tlmk_columns_add(&biases, gs);
+            if (width == TLMK_COLUMNS)
+                for (size_t c = 0; c < TLMK_COLUMNS; c++) {
+                    w[c] += gr[c] * ((xr[c] - mu) * scale);
+                    b[c] += gr[c];
+                }
+            else
+                for (size_t c = 0; c < width; c++) {
+                    w[c] += gr[c] * ((xr[c] - mu) * scale);
+                    b[c] += gr[c];
+                }
+            tlmk_columns_next(&weights);
+            tlmk_columns_next(&biases);
         }
         tlmk_columns_end(&weights, result);
         memcpy(dw + first, result, width * sizeof *dw);

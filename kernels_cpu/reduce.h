@@ -210,13 +210,15 @@ __attribute__((noinline, unused)) static void tlmk_columns_carry(struct tlmk_col
     t->rows = 0;
 }
 
-/* One row of terms; those past the valid columns may be anything but must not trap: pass 0. */
-TLM_INLINE void tlmk_columns_add(struct tlmk_columns *t, const float *terms)
+/* The lane that takes the next row of terms; terms past the valid columns are left out.  After the
+   row, tlmk_columns_next. */
+TLM_INLINE float *tlmk_columns_lane(struct tlmk_columns *t)
 {
-    float *lane = t->lanes[0][t->rows % TLMK_LANES];
+    return t->lanes[0][t->rows % TLMK_LANES];
+}
 
-    for (size_t c = 0; c < TLMK_COLUMNS; c++)
-        lane[c] += terms[c];
+TLM_INLINE void tlmk_columns_next(struct tlmk_columns *t)
+{
     if (++t->rows == TLM_REDUCE_CHUNK)
         tlmk_columns_carry(t);
 }
@@ -250,17 +252,17 @@ TLM_INLINE void tlmk_column_sums(float *y, const float *x, size_t R, size_t I, s
     float result[TLMK_COLUMNS];
 
     tlmk_columns_begin(&t, R);
-    if (width == TLMK_COLUMNS) {
-        for (size_t r = 0; r < R; r++)
-            tlmk_columns_add(&t, x + r * I);
-    } else {
-        for (size_t r = 0; r < R; r++) {
-            float row[TLMK_COLUMNS] = { 0.0f };
+    for (size_t r = 0; r < R; r++) {
+        const float *from = x + r * I;
+        float *lane = tlmk_columns_lane(&t);
 
+        if (width == TLMK_COLUMNS)
+            for (size_t c = 0; c < TLMK_COLUMNS; c++)
+                lane[c] += from[c];
+        else
             for (size_t c = 0; c < width; c++)
-                row[c] = x[r * I + c];
-            tlmk_columns_add(&t, row);
-        }
+                lane[c] += from[c];
+        tlmk_columns_next(&t);
     }
     tlmk_columns_end(&t, result);
     for (size_t c = 0; c < width; c++)

@@ -45,14 +45,10 @@ TLM_INLINE void tlmk_f32_sgd_update__cpu_loop(const int level, float *restrict p
     }
 }
 
-/* The common part of adam and adamw: d is the gradient as it enters the moments. */
-TLM_INLINE float tlmk_adam_step(float d, float p, float *m, float *v, float minus_size, float root,
-                                float beta1, float one_minus_beta1, float beta2,
-                                float one_minus_beta2, float eps)
+/* The common part of adam and adamw: the step from the moments as they are after this gradient. */
+TLM_INLINE float tlmk_adam_step(float p, float m, float v, float minus_size, float root, float eps)
 {
-    *m = tlm_fma(one_minus_beta1, d, beta1 * *m);
-    *v = tlm_fma(one_minus_beta2, d * d, beta2 * *v);
-    return tlm_fma(minus_size, *m / (tlm_sqrt(*v) / root + eps), p);
+    return tlm_fma(minus_size, m / (tlm_sqrt(v) / root + eps), p);
 }
 
 TLM_INLINE void tlmk_f32_adam_update__cpu_loop(const int level, float *restrict p,
@@ -69,9 +65,12 @@ TLM_INLINE void tlmk_f32_adam_update__cpu_loop(const int level, float *restrict 
     TLM_LOOP
     for (size_t i = begin; i < end; i++) {
         const float d = tlmk_effective(g[i], p[i], gscale != NULL, scale, weight_decay);
+        const float m1 = tlm_fma(one_minus_beta1, d, beta1 * m[i]);
+        const float v1 = tlm_fma(one_minus_beta2, d * d, beta2 * v[i]);
 
-        p[i] = tlmk_adam_step(d, p[i], &m[i], &v[i], minus, root, beta1, one_minus_beta1, beta2,
-                              one_minus_beta2, eps);
+        m[i] = m1;
+        v[i] = v1;
+        p[i] = tlmk_adam_step(p[i], m1, v1, minus, root, eps);
     }
 }
 
@@ -90,9 +89,12 @@ tlmk_f32_adamw_update__cpu_loop(const int level, float *restrict p, const float 
     TLM_LOOP
     for (size_t i = begin; i < end; i++) {
         const float d = tlmk_effective(g[i], 0.0f, gscale != NULL, scale, 0.0f);
+        const float m1 = tlm_fma(one_minus_beta1, d, beta1 * m[i]);
+        const float v1 = tlm_fma(one_minus_beta2, d * d, beta2 * v[i]);
 
-        p[i] = tlmk_adam_step(d, p[i] * keep, &m[i], &v[i], minus, root, beta1, one_minus_beta1,
-                              beta2, one_minus_beta2, eps);
+        m[i] = m1;
+        v[i] = v1;
+        p[i] = tlmk_adam_step(p[i] * keep, m1, v1, minus, root, eps);
     }
 }
 

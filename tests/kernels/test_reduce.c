@@ -278,10 +278,8 @@ static void third_level(void **state)
     assert_true(same_bits(tlmk_sum(x, n), want));
     tlmk_columns_begin(&t, n);
     for (size_t i = 0; i < n; i++) {
-        float row[TLMK_COLUMNS] = { 0.0f };
-
-        row[3] = x[i];
-        tlmk_columns_add(&t, row);
+        tlmk_columns_lane(&t)[3] += x[i];
+        tlmk_columns_next(&t);
     }
     tlmk_columns_end(&t, result);
     assert_true(same_bits(result[3], want));

@@ -164,7 +164,8 @@ static uint32_t simplify(struct canonical *c, const struct tlmc_node *node)
     if (node->op == TLMC_OP_DETACH) /* gradients are made */
         return x;
     if (node->op == TLMC_OP_RESHAPE) {
-        /* one that keeps the shape costs nothing: it stays, so that the report shows the model's own ops */
+        /* one that keeps the shape costs nothing: it stays, so that the report shows the model's
+         * own ops */
         if (tlmc_type_equal(tlmc_value_type(c->graph, x), type))
             return TLMC_NONE;
         return simple_reshape(c, x, type->rank, type->dims);

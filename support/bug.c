@@ -12,7 +12,8 @@ void tlmc_bug(const char *file, int line, const char *fmt, ...)
     va_start(ap, fmt);
     vfprintf(stderr, fmt, ap);
     va_end(ap);
-    fputs("\nthis is a bug of tlmc, not of your model; please report it with the model file\n", stderr);
+    fputs("\nthis is a bug of tlmc, not of your model; please report it with the model file\n",
+          stderr);
     abort();
 }
 

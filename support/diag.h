@@ -6,8 +6,9 @@
        path:line:col: note: ...
        hint: ...
 
-   Up to TLMC_MAX_ERRORS errors are kept, further ones are counted.  Codes are rows of diag_codes.def, each with an
-   entry in docs/errors.md.  Messages are lower case, without a full stop, and quote the user's names. */
+   Up to TLMC_MAX_ERRORS errors are kept, further ones are counted.  Codes are rows of
+   diag_codes.def, each with an entry in docs/errors.md.  Messages are lower case, without a full
+   stop, and quote the user's names. */
 #ifndef TLMC_SUPPORT_DIAG_H
 #define TLMC_SUPPORT_DIAG_H
 
@@ -28,7 +29,8 @@ enum tlmc_diag_code {
 };
 
 struct tlmc_note {
-    struct tlmc_span span; /* file 0: no place, printed as "hint: ..." when `hint`, else "note: ..." */
+    struct tlmc_span
+        span; /* file 0: no place, printed as "hint: ..." when `hint`, else "note: ..." */
     const char *text;
     bool hint;
     struct tlmc_note *next;
@@ -49,7 +51,8 @@ struct tlmc_diags {
     unsigned errors, warnings; /* all that were reported, kept or not */
 };
 
-void tlmc_diags_init(struct tlmc_diags *diags, struct tlmc_arena *arena, struct tlmc_sources *sources);
+void tlmc_diags_init(struct tlmc_diags *diags, struct tlmc_arena *arena,
+                     struct tlmc_sources *sources);
 /* Adds a diagnostic and returns it so that notes can follow; never NULL. */
 struct tlmc_diag *tlmc_report(struct tlmc_diags *diags, enum tlmc_diag_code code,
                               struct tlmc_span span, const char *fmt, ...) TLMC_PRINTF(4, 5);

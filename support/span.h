@@ -1,5 +1,6 @@
-/* Source files and places in them.  A place is a file id with begin and end byte offsets; line and column are
-   computed from a line map only when something is printed.  Columns count bytes from 1. */
+/* Source files and places in them.  A place is a file id with begin and end byte offsets; line and
+   column are computed from a line map only when something is printed.  Columns count bytes from 1.
+ */
 #ifndef TLMC_SUPPORT_SPAN_H
 #define TLMC_SUPPORT_SPAN_H
 
@@ -17,8 +18,8 @@ struct tlmc_source {
     const char *path; /* as shown to the user */
     const char *text; /* NUL-terminated copy; may hold NUL bytes before `length` */
     uint32_t length;
-    bool library;     /* std: places in it are notes, never the primary place of an error */
-    uint32_t *lines;  /* offsets at which lines begin */
+    bool library;    /* std: places in it are notes, never the primary place of an error */
+    uint32_t *lines; /* offsets at which lines begin */
     uint32_t line_count;
 };
 
@@ -29,10 +30,10 @@ struct tlmc_sources {
 };
 
 struct tlmc_line_place {
-    uint32_t line, column;         /* both from 1 */
-    const char *line_text;         /* the whole line, not terminated */
-    uint32_t line_length;          /* without the newline */
-    uint32_t caret_length;         /* at least 1, not past the line's end + 1 */
+    uint32_t line, column; /* both from 1 */
+    const char *line_text; /* the whole line, not terminated */
+    uint32_t line_length;  /* without the newline */
+    uint32_t caret_length; /* at least 1, not past the line's end + 1 */
 };
 
 void tlmc_sources_init(struct tlmc_sources *sources, struct tlmc_arena *arena);

@@ -1,5 +1,6 @@
-/* A growing text.  Memory is the heap's; tlmc_strbuf_free gives it back.  Always NUL-terminated after the first
-   write.  Formatting of floats is locale-independent through literal.h of codegen, not through here. */
+/* A growing text.  Memory is the heap's; tlmc_strbuf_free gives it back.  Always NUL-terminated
+   after the first write.  Formatting of floats is locale-independent through literal.h of codegen,
+   not through here. */
 #ifndef TLMC_SUPPORT_STRBUF_H
 #define TLMC_SUPPORT_STRBUF_H
 

@@ -1,4 +1,5 @@
-/* Growing arrays in an arena.  A vector is any struct with the members `items`, `count` and `capacity`:
+/* Growing arrays in an arena.  A vector is any struct with the members `items`, `count` and
+   `capacity`:
 
        struct { uint32_t *items; uint32_t count, capacity; } ids = { 0 };
        TLMC_PUSH(arena, &ids, 7);
@@ -11,28 +12,28 @@
 
 #include <string.h>
 
-#define TLMC_VEC(type)                                                                             \
-    struct {                                                                                       \
-        type *items;                                                                               \
-        unsigned count, capacity;                                                                  \
+#define TLMC_VEC(type)            \
+    struct {                      \
+        type *items;              \
+        unsigned count, capacity; \
     }
 
-#define TLMC_RESERVE(arena, vec)                                                                   \
-    do {                                                                                           \
-        if ((vec)->count == (vec)->capacity) {                                                     \
-            const unsigned tlmc_cap = (vec)->capacity ? 2 * (vec)->capacity : 8;                   \
-            void *tlmc_new = tlmc_arena_array((arena), tlmc_cap, sizeof *(vec)->items);            \
-            if ((vec)->count)                                                                      \
-                memcpy(tlmc_new, (vec)->items, (vec)->count * sizeof *(vec)->items);               \
-            (vec)->items = tlmc_new;                                                               \
-            (vec)->capacity = tlmc_cap;                                                            \
-        }                                                                                          \
+#define TLMC_RESERVE(arena, vec)                                                        \
+    do {                                                                                \
+        if ((vec)->count == (vec)->capacity) {                                          \
+            const unsigned tlmc_cap = (vec)->capacity ? 2 * (vec)->capacity : 8;        \
+            void *tlmc_new = tlmc_arena_array((arena), tlmc_cap, sizeof *(vec)->items); \
+            if ((vec)->count)                                                           \
+                memcpy(tlmc_new, (vec)->items, (vec)->count * sizeof *(vec)->items);    \
+            (vec)->items = tlmc_new;                                                    \
+            (vec)->capacity = tlmc_cap;                                                 \
+        }                                                                               \
     } while (0)
 
-#define TLMC_PUSH(arena, vec, value)                                                               \
-    do {                                                                                           \
-        TLMC_RESERVE(arena, vec);                                                                  \
-        (vec)->items[(vec)->count++] = (value);                                                    \
+#define TLMC_PUSH(arena, vec, value)            \
+    do {                                        \
+        TLMC_RESERVE(arena, vec);               \
+        (vec)->items[(vec)->count++] = (value); \
     } while (0)
 
 #endif

@@ -1,6 +1,7 @@
-/* Two compiled models in one program, each in a thread of its own: `plane` is trained from C, `quickstart_mlp` infers with
-   weights from a checkpoint.  Memory comes from tlm_arena_new; nothing allocates after create.
-   usage: embed quickstart.safetensors.  Exit 0 when both did what they should. */
+/* Two compiled models in one program, each in a thread of its own: `plane` is trained from C,
+   `quickstart_mlp` infers with weights from a checkpoint.  Memory comes from tlm_arena_new; nothing
+   allocates after create. usage: embed quickstart.safetensors.  Exit 0 when both did what they
+   should. */
 #include "plane.h"
 #include "quickstart_mlp.h"
 
@@ -70,7 +71,8 @@ static void *run_training(void *argument)
     options.abi = PLANE_ABI;
     options.threads = 1;
     options.error_text = job->message;
-    job->failed = tlm_arena_new(&options, PLANE_WEIGHTS_BYTES, PLANE_STATE_BYTES, PLANE_ACTIVATIONS_BYTES) != TLM_OK ||
+    job->failed = tlm_arena_new(&options, PLANE_WEIGHTS_BYTES, PLANE_STATE_BYTES,
+                                PLANE_ACTIVATIONS_BYTES) != TLM_OK ||
                   plane_create(&model, &options) != TLM_OK;
     if (!job->failed && train_plane(model) != TLM_OK) {
         job->failed = 1;
@@ -78,7 +80,8 @@ static void *run_training(void *argument)
     }
     if (!job->failed) {
         const tlm_param *params = plane_params(model, &count);
-        const float *weight = find(params, count, "fit.weight"), *bias = find(params, count, "fit.bias");
+        const float *weight = find(params, count, "fit.weight"),
+                    *bias = find(params, count, "fit.bias");
 
         job->a = weight[0];
         job->b = weight[1];
@@ -104,7 +107,8 @@ static void *run_inference(void *argument)
     if (!job->failed) {
         const tlm_param *params = quickstart_mlp_params(model, &count);
 
-        job->failed = tlm_load(params, count, job->checkpoint, NULL, NULL, NULL, NULL, job->message) != TLM_OK;
+        job->failed = tlm_load(params, count, job->checkpoint, NULL, NULL, NULL, NULL,
+                               job->message) != TLM_OK;
     }
     if (!job->failed) {
         quickstart_mlp_input_x(model)[0] = 0.25f;
@@ -139,7 +143,11 @@ int main(int argc, char **argv)
             fprintf(stderr, "%s\n", jobs[i].message);
             return 1;
         }
-    printf("plane: z = %.4f a + %.4f b + %.4f\n", (double)jobs[0].a, (double)jobs[0].b, (double)jobs[0].c);
+    printf("plane: z = %.4f a + %.4f b + %.4f\n", (double)jobs[0].a, (double)jobs[0].b,
+           (double)jobs[0].c);
     printf("quickstart_mlp: pred(0.25, -0.75) = %.6f\n", (double)jobs[1].prediction);
-    return fabsf(jobs[0].a - 3.0f) < 0.01f && fabsf(jobs[0].b + 2.0f) < 0.01f && fabsf(jobs[0].c - 1.0f) < 0.01f ? 0 : 1;
+    return fabsf(jobs[0].a - 3.0f) < 0.01f && fabsf(jobs[0].b + 2.0f) < 0.01f &&
+                   fabsf(jobs[0].c - 1.0f) < 0.01f
+               ? 0
+               : 1;
 }

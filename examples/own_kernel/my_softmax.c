@@ -1,4 +1,5 @@
-/* The kernel behind my_kernels.softmax: plain, max-shifted, libm's expf, sums from left to right. */
+/* The kernel behind my_kernels.softmax: plain, max-shifted, libm's expf, sums from left to right.
+ */
 #include "my_softmax.h"
 
 #include <math.h>
@@ -21,7 +22,8 @@ tlm_status my_softmax(const tlm_kernel_args *args)
     const tlm_kernel_tensor *x, *y;
     size_t rows = 1, n;
 
-    if (args->size != sizeof *args || args->version != TLM_KERNEL_VERSION || strcmp(args->op, "softmax") != 0)
+    if (args->size != sizeof *args || args->version != TLM_KERNEL_VERSION ||
+        strcmp(args->op, "softmax") != 0)
         return TLM_ERR_ABI;
     x = &args->inputs[0];
     y = &args->outputs[0];

@@ -1,5 +1,6 @@
-/* A full disk, injected: LD_PRELOAD this and every write to a file below $TLM_FAULT_DIR fails with ENOSPC once
-   $TLM_FAULT_AFTER bytes were written.  With TLM_FAULT_KILL=1 the process is killed there instead. */
+/* A full disk, injected: LD_PRELOAD this and every write to a file below $TLM_FAULT_DIR fails with
+   ENOSPC once $TLM_FAULT_AFTER bytes were written.  With TLM_FAULT_KILL=1 the process is killed
+   there instead. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -10,22 +10,25 @@ struct symbol {
 #include "registry_symbols.inc"
 
 /* dtype suffixes, masked softmax, casts */
+/* clang-format off */
 #define ADDRESS(name) { "derived", #name, (void (*)(void))name },
 #define TYPES(prefix, op) ADDRESS(prefix##op) ADDRESS(prefix##op##_i32) ADDRESS(prefix##op##_bool)
 #define NUMERIC(prefix, op) ADDRESS(prefix##op) ADDRESS(prefix##op##_i32)
-#define FAMILY(prefix)                                                                            \
-    NUMERIC(prefix, add)                                                                          \
-    NUMERIC(prefix, sub)                                                                          \
-    NUMERIC(prefix, mul) NUMERIC(prefix, max) NUMERIC(prefix, min) TYPES(prefix, eq)              \
-        TYPES(prefix, ne) TYPES(prefix, lt) TYPES(prefix, le) TYPES(prefix, gt) TYPES(prefix, ge) \
-            TYPES(prefix, where) TYPES(prefix, cast_f32) ADDRESS(prefix##cast_i32_i32)            \
-                ADDRESS(prefix##cast_i32_bool) ADDRESS(prefix##cast_bool_i32)                     \
-                    ADDRESS(prefix##cast_bool_bool) ADDRESS(prefix##cast_i32_f32)                 \
-                        ADDRESS(prefix##cast_bool_f32)
+#define FAMILY(prefix)                                                                             \
+    NUMERIC(prefix, add) NUMERIC(prefix, sub) NUMERIC(prefix, mul)                                 \
+    NUMERIC(prefix, max) NUMERIC(prefix, min)                                                      \
+    TYPES(prefix, eq) TYPES(prefix, ne) TYPES(prefix, lt) TYPES(prefix, le) TYPES(prefix, gt)      \
+    TYPES(prefix, ge) TYPES(prefix, where) TYPES(prefix, cast_f32)                                 \
+    ADDRESS(prefix##cast_i32_i32) ADDRESS(prefix##cast_i32_bool) ADDRESS(prefix##cast_bool_i32)    \
+    ADDRESS(prefix##cast_bool_bool) ADDRESS(prefix##cast_i32_f32) ADDRESS(prefix##cast_bool_f32)
 #define tlm_cast_f32 tlm_cast_f32_f32
 #define tlmr_cast_f32 tlmr_cast_f32_f32
-static const struct symbol derived[] = { FAMILY(tlm_) FAMILY(tlmr_) ADDRESS(
-    tlmk_f32_softmax_masked__cpu_rows) ADDRESS(tlmk_f32_softmax_masked__ref_rows) };
+static const struct symbol derived[] = {
+    FAMILY(tlm_) FAMILY(tlmr_)
+    ADDRESS(tlmk_f32_softmax_masked__cpu_rows)
+    ADDRESS(tlmk_f32_softmax_masked__ref_rows)
+};
+/* clang-format on */
 
 static void exist(void **state)
 {

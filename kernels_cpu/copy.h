@@ -20,14 +20,24 @@
         if (begin >= end || width == 0)                                                            \
             return;                                                                                \
         tlmk_unravel(begin, rank, dims, at);                                                       \
-        for (size_t row = begin; row < end; row++) {                                               \
+        for (size_t row = begin, rows = 1; row < end; row += rows) {                               \
             type *to = y + row * width;                                                            \
             const type *from = x + offset;                                                         \
                                                                                                    \
+            rows = 1;                                                                              \
             for (int i = 0; i + 1 < rank; i++)                                                     \
                 from += at[i] * strides[i];                                                        \
             if (step == 1) {                                                                       \
                 memcpy(to, from, width * sizeof(type));                                            \
+            } else if (step > 1 && rank > 1 && strides[rank - 2] == 1) {                           \
+                /* a transpose: several rows at once, so that neighbours are read together */      \
+                rows = dims[rank - 2] - at[rank - 2];                                              \
+                rows = rows < end - row ? rows : end - row;                                        \
+                rows = rows < TLMK_COLUMNS ? rows : TLMK_COLUMNS;                                  \
+                for (size_t j = 0; j < width; j++)                                                 \
+                    for (size_t r = 0; r < rows; r++)                                              \
+                        to[r * width + j] = from[j * step + r];                                    \
+                at[rank - 2] += rows - 1;                                                          \
             } else {                                                                               \
                 TLM_LOOP                                                                           \
                 for (size_t j = 0; j < width; j++)                                                 \

@@ -98,6 +98,10 @@ static void copies(void **state)
     want_copy();
     memcpy(job.strides, (size_t[]){ 0, 7, 1 }, 3 * sizeof(size_t));
     want_copy();
+    memcpy(job.dims, (size_t[]){ 3, 37, 7 }, 3 * sizeof(size_t)); /* [3, 7, 37], axes turned */
+    memcpy(job.strides, (size_t[]){ 7 * 37, 1, 37 }, 3 * sizeof(size_t));
+    want_copy();
+    memcpy(job.dims, (size_t[]){ 11, 5, 7 }, 3 * sizeof(size_t));
     job.dims[1] = 0;
     want_copy();
     job.dims[1] = 5;

@@ -27,22 +27,6 @@ static const struct {
 #include "bind.def"
 };
 
-static const char *format(struct tlmc_arena *arena, const char *fmt, ...) TLMC_PRINTF(2, 3);
-
-static const char *format(struct tlmc_arena *arena, const char *fmt, ...)
-{
-    struct tlmc_strbuf text = { 0 };
-    const char *copy;
-    va_list ap;
-
-    va_start(ap, fmt);
-    tlmc_strbuf_vprintf(&text, fmt, ap);
-    va_end(ap);
-    copy = tlmc_arena_strdup(arena, tlmc_strbuf_text(&text));
-    tlmc_strbuf_free(&text);
-    return copy;
-}
-
 bool tlmc_handler_find(enum tlmc_op op, const char *provider, enum tlmc_device device,
                        struct tlmc_arena *arena, struct tlmc_handler *out)
 {
@@ -55,7 +39,7 @@ bool tlmc_handler_find(enum tlmc_op op, const char *provider, enum tlmc_device d
     *out = (struct tlmc_handler){ .op = op,
                                   .provider = providers[chosen].name,
                                   .device = providers[chosen].device };
-    out->name = format(arena, "c.%s.%s", out->provider, tlmc_op_info(op)->name);
+    out->name = tlmc_arena_printf(arena, "c.%s.%s", out->provider, tlmc_op_info(op)->name);
     if (pointwise)
         out->formula = providers[chosen].formula;
     for (size_t i = 0; i < sizeof emitters / sizeof *emitters; i++)
@@ -70,15 +54,17 @@ const char *tlmc_bind(const struct tlmc_handler *handler, const struct tlmc_caps
                       struct tlmc_arena *arena)
 {
     if (handler->op != capsule->op)
-        return format(arena, "handler `%s` implements `%s`, but capsule `%s` implements `%s`",
-                      handler->name, tlmc_op_info(handler->op)->name, capsule->name,
-                      tlmc_op_info(capsule->op)->name);
+        return tlmc_arena_printf(arena,
+                                 "handler `%s` implements `%s`, but capsule `%s` implements `%s`",
+                                 handler->name, tlmc_op_info(handler->op)->name, capsule->name,
+                                 tlmc_op_info(capsule->op)->name);
     if (strcmp(handler->provider, capsule->provider) != 0)
-        return format(arena, "handler `%s` uses provider `%s`, but capsule `%s` uses provider `%s`",
-                      handler->name, handler->provider, capsule->name, capsule->provider);
+        return tlmc_arena_printf(
+            arena, "handler `%s` uses provider `%s`, but capsule `%s` uses provider `%s`",
+            handler->name, handler->provider, capsule->name, capsule->provider);
     if (handler->device != capsule->device)
-        return format(arena, "handler `%s` targets `%s`, but capsule `%s` targets `%s`",
-                      handler->name, tlmc_device_name(handler->device), capsule->name,
-                      tlmc_device_name(capsule->device));
+        return tlmc_arena_printf(arena, "handler `%s` targets `%s`, but capsule `%s` targets `%s`",
+                                 handler->name, tlmc_device_name(handler->device), capsule->name,
+                                 tlmc_device_name(capsule->device));
     return NULL;
 }

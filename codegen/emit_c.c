@@ -11,22 +11,13 @@
 
 const char *tlmc_emit_printf(struct tlmc_emit *e, const char *fmt, ...)
 {
-    char text[256]; /* holds nearly everything */
-    char *copy;
+    const char *text;
     va_list ap;
-    int n;
 
     va_start(ap, fmt);
-    n = vsnprintf(text, sizeof text, fmt, ap);
+    text = tlmc_arena_vprintf(e->arena, fmt, ap);
     va_end(ap);
-    TLMC_CHECK(n >= 0);
-    if ((size_t)n < sizeof text)
-        return tlmc_arena_strndup(e->arena, text, (size_t)n);
-    copy = tlmc_arena_alloc(e->arena, (size_t)n + 1);
-    va_start(ap, fmt);
-    vsnprintf(copy, (size_t)n + 1, fmt, ap);
-    va_end(ap);
-    return copy;
+    return text;
 }
 
 void tlmc_emit_refuse(struct tlmc_emit *e, const struct tlmc_node *node, const char *fmt, ...)

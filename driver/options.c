@@ -1,3 +1,5 @@
+/* getopt_long over the rows of options.def and commands.def; help is printed from the same rows.
+   Refusals and exit statuses: options.h. */
 #define _GNU_SOURCE /* getopt_long */
 #include "options.h"
 

@@ -1,3 +1,4 @@
+/* In: a path and a text.  Out: the file, or one message and false; a temporary file never stays. */
 #define _GNU_SOURCE /* mkdtemp, mkstemp */
 #include "output.h"
 

@@ -1,3 +1,6 @@
+/* The stages of a compilation, each running those before it: front end and passes, catalog, plan,
+   acceptance and emission.  A stage refuses wrong options (exit 2), rejected input (1) and plans
+   that cannot be had (3). */
 #include "pipeline.h"
 
 #include "frontend.h"

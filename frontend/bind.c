@@ -30,22 +30,6 @@ static struct tlmc_diag *argument_error(const struct binding_job *j, uint32_t i,
     return d;
 }
 
-static const char *text_of(const struct binding_job *j, const char *fmt, ...) TLMC_PRINTF(2, 3);
-
-static const char *text_of(const struct binding_job *j, const char *fmt, ...)
-{
-    struct tlmc_strbuf buf = { 0 };
-    const char *text;
-    va_list ap;
-
-    va_start(ap, fmt);
-    tlmc_strbuf_vprintf(&buf, fmt, ap);
-    va_end(ap);
-    text = tlmc_arena_strdup(j->s->arena, tlmc_strbuf_text(&buf));
-    tlmc_strbuf_free(&buf);
-    return text;
-}
-
 static void bind_name(const struct binding_job *j, tlmc_sym name, struct tlmc_val v,
                       struct tlmc_span span)
 {
@@ -120,7 +104,7 @@ static bool check_signature(const struct binding_job *j)
 static bool bind_static(const struct binding_job *j, uint32_t i, struct tlmc_val v)
 {
     const struct tlmc_ast *p = j->params->kids[i];
-    const char *what = text_of(j, "argument `%s`", p->text);
+    const char *what = tlmc_arena_printf(j->s->arena, "argument `%s`", p->text);
 
     if (!tlmc_convert(j->s, j->g, j->g->parent, place_of(j, i), what, p->kids[0], &v))
         return false;
@@ -146,9 +130,10 @@ static bool bind_class(const struct binding_job *j, uint32_t i, const struct tlm
     if (want == type->dtype)
         return true;
     argument_error(j, i, TLMC_E_DTYPE,
-                   text_of(j, "argument `%s` is %s, wanted %s", j->params->kids[i]->text,
-                           tlmc_show_type(j->s, type),
-                           want == TLMC_DTYPE_COUNT ? "a float tensor" : tlmc_dtype_name(want)));
+                   tlmc_arena_printf(j->s->arena, "argument `%s` is %s, wanted %s",
+                                     j->params->kids[i]->text, tlmc_show_type(j->s, type),
+                                     want == TLMC_DTYPE_COUNT ? "a float tensor"
+                                                              : tlmc_dtype_name(want)));
     return false;
 }
 
@@ -158,9 +143,9 @@ static bool bind_or_check(const struct binding_job *j, uint32_t i, tlmc_sym name
 
     if (old && !tlmc_val_equal(&old->value, &v)) {
         argument_error(j, i, TLMC_E_SHAPE,
-                       text_of(j, "`%s` is %s and %s (argument `%s`)", name,
-                               tlmc_show(j->s, &old->value), tlmc_show(j->s, &v),
-                               j->params->kids[i]->text));
+                       tlmc_arena_printf(j->s->arena, "`%s` is %s and %s (argument `%s`)", name,
+                                         tlmc_show(j->s, &old->value), tlmc_show(j->s, &v),
+                                         j->params->kids[i]->text));
         return false;
     }
     if (!old)
@@ -178,7 +163,7 @@ static bool bind_pack(const struct binding_job *j, uint32_t i, const struct tlmc
     for (int k = 0; k < count; k++)
         items[k] = tlmc_val_int(sizes[k]);
     list = tlmc_val_list_of(j->s->arena, items, (uint32_t)count);
-    if (!bind_or_check(j, i, TLMC_SYM(j->s, text_of(j, "...%s", name)), list))
+    if (!bind_or_check(j, i, TLMC_SYM(j->s, tlmc_arena_printf(j->s->arena, "...%s", name)), list))
         return false;
     return !name[0] || bind_or_check(j, i, pack->text, list);
 }
@@ -197,9 +182,9 @@ static bool match_shape(const struct binding_job *j, uint32_t i, const struct tl
     extra = type->rank - ((int)list->count - packs);
     if (extra < 0 || (!packs && extra)) {
         argument_error(j, i, TLMC_E_RANK,
-                       text_of(j, "argument `%s` is %s: rank %s%d wanted", j->params->kids[i]->text,
-                               tlmc_show_type(j->s, type), packs ? "at least " : "",
-                               (int)list->count - packs));
+                       tlmc_arena_printf(j->s->arena, "argument `%s` is %s: rank %s%d wanted",
+                                         j->params->kids[i]->text, tlmc_show_type(j->s, type),
+                                         packs ? "at least " : "", (int)list->count - packs));
         return false;
     }
     for (uint32_t k = 0; k < list->count; k++) {
@@ -224,8 +209,8 @@ static bool bind_tensor(const struct binding_job *j, uint32_t i)
     if (v.kind == TLMC_V_NONE) {
         if (p->kids[1]->kind != TLMC_AST_NONE) {
             argument_error(j, i, TLMC_E_KIND,
-                           text_of(j, "argument `%s` of `%s` cannot be none", p->text,
-                                   j->g->title));
+                           tlmc_arena_printf(j->s->arena, "argument `%s` of `%s` cannot be none",
+                                             p->text, j->g->title));
             return false;
         }
         bind_name(j, p->text, v, p->span);
@@ -234,8 +219,8 @@ static bool bind_tensor(const struct binding_job *j, uint32_t i)
     if (v.kind != TLMC_V_TENSOR && !tlmc_val_is_number(&v) && v.kind != TLMC_V_BOOL &&
         v.kind != TLMC_V_LIST) {
         argument_error(j, i, TLMC_E_KIND,
-                       text_of(j, "argument `%s` is a tensor, got %s", p->text,
-                               tlmc_show(j->s, &v)));
+                       tlmc_arena_printf(j->s->arena, "argument `%s` is a tensor, got %s", p->text,
+                                         tlmc_show(j->s, &v)));
         return false;
     }
     if (!tlmc_to_tensor(j->s, j->g->parent, j->given[i]->node, &j->given[i]->value,
@@ -259,7 +244,8 @@ static bool bind_default(const struct binding_job *j, uint32_t i)
         return true;
     if (p->kids[1]->kind == TLMC_AST_ABSENT) {
         argument_error(j, i, TLMC_E_ARGUMENT,
-                       text_of(j, "`%s` needs argument `%s`", j->g->title, p->text));
+                       tlmc_arena_printf(j->s->arena, "`%s` needs argument `%s`", j->g->title,
+                                         p->text));
         return false;
     }
     v = tlmc_eval(j->s, j->g, p->kids[1]);
@@ -292,8 +278,9 @@ static bool check_sizes(const struct binding_job *j, uint32_t i)
     if (tlmc_type_equal(&want, tlmc_type_of(j->s, &b->value)))
         return true;
     argument_error(j, i, TLMC_E_SHAPE,
-                   text_of(j, "argument `%s` of `%s` is %s, wanted %s", p->text, j->g->title,
-                           tlmc_show(j->s, &b->value), tlmc_show_type(j->s, &want)));
+                   tlmc_arena_printf(j->s->arena, "argument `%s` of `%s` is %s, wanted %s", p->text,
+                                     j->g->title, tlmc_show(j->s, &b->value),
+                                     tlmc_show_type(j->s, &want)));
     return false;
 }
 

@@ -295,28 +295,27 @@ void tlmc_set_generate_entry(struct tlmc_clause *c, const struct tlmc_ast *set)
     (void)set;
 }
 
-void tlmc_set_feed(struct tlmc_clause *c, const struct tlmc_ast *set)
+/* The input or output that a setting names. */
+static uint32_t generated_io(struct tlmc_clause *c, const struct tlmc_ast *set,
+                             const tlmc_io_vec *list, const char *what)
 {
     const tlmc_sym name = tlmc_setting_name(set);
-    const uint32_t at = name ? tlmc_find_io(&c->form->inputs, name) : TLMC_NONE;
+    const uint32_t at = name ? tlmc_find_io(list, name) : TLMC_NONE;
 
     if (at == TLMC_NONE)
-        tlmc_sema_error(c->s, c->f, set->span, TLMC_E_FEED, "`%s` is no input of entry `%s`",
-                        name ? name : "", c->form->entry);
-    else
-        c->s->module->generate.feed = at;
+        tlmc_sema_error(c->s, c->f, set->span, TLMC_E_FEED, "`%s` is no %s of entry `%s`",
+                        name ? name : "", what, c->form->entry);
+    return at;
+}
+
+void tlmc_set_feed(struct tlmc_clause *c, const struct tlmc_ast *set)
+{
+    c->s->module->generate.feed = generated_io(c, set, &c->form->inputs, "input");
 }
 
 void tlmc_set_sample(struct tlmc_clause *c, const struct tlmc_ast *set)
 {
-    const tlmc_sym name = tlmc_setting_name(set);
-    const uint32_t at = name ? tlmc_find_io(&c->form->outputs, name) : TLMC_NONE;
-
-    if (at == TLMC_NONE)
-        tlmc_sema_error(c->s, c->f, set->span, TLMC_E_FEED, "`%s` is no output of entry `%s`",
-                        name ? name : "", c->form->entry);
-    else
-        c->s->module->generate.sample = at;
+    c->s->module->generate.sample = generated_io(c, set, &c->form->outputs, "output");
 }
 
 void tlmc_set_text(struct tlmc_clause *c, const struct tlmc_ast *set)

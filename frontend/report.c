@@ -32,17 +32,6 @@ static struct tlmc_diag *report(struct tlmc_sema *s, struct tlmc_span span,
     return tlmc_report(s->diags, code, span, "%s", text);
 }
 
-static const char *format(struct tlmc_sema *s, const char *fmt, va_list ap)
-{
-    struct tlmc_strbuf buf = { 0 };
-    const char *text;
-
-    tlmc_strbuf_vprintf(&buf, fmt, ap);
-    text = tlmc_arena_strdup(s->arena, tlmc_strbuf_text(&buf));
-    tlmc_strbuf_free(&buf);
-    return text;
-}
-
 struct tlmc_diag *tlmc_sema_error(struct tlmc_sema *s, const struct tlmc_frame *f,
                                   struct tlmc_span span, enum tlmc_diag_code code, const char *fmt,
                                   ...)
@@ -60,7 +49,7 @@ struct tlmc_diag *tlmc_sema_error(struct tlmc_sema *s, const struct tlmc_frame *
         mine = caller(mine);
     }
     va_start(ap, fmt);
-    diag = report(s, primary, code, format(s, fmt, ap));
+    diag = report(s, primary, code, tlmc_arena_vprintf(s->arena, fmt, ap));
     va_end(ap);
     if (tlmc_diag_severity(code) == TLMC_ERROR && s->diags->errors >= TLMC_MAX_ERRORS)
         s->stop = true;
@@ -81,7 +70,7 @@ void tlmc_sema_note(struct tlmc_sema *s, struct tlmc_diag *diag, struct tlmc_spa
     const char *text;
 
     va_start(ap, fmt);
-    text = format(s, fmt, ap);
+    text = tlmc_arena_vprintf(s->arena, fmt, ap);
     va_end(ap);
     tlmc_note(s->diags, diag, span, "%s", text);
 }

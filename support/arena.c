@@ -1,8 +1,9 @@
+/* A list of zeroed blocks, the youngest first, which serves until it is full; a request larger than
+   a block gets one of its own. */
 #include "arena.h"
 
-#include "bug.h"
-
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,6 +64,36 @@ char *tlmc_arena_strndup(struct tlmc_arena *arena, const char *text, size_t leng
 char *tlmc_arena_strdup(struct tlmc_arena *arena, const char *text)
 {
     return tlmc_arena_strndup(arena, text, strlen(text));
+}
+
+char *tlmc_arena_vprintf(struct tlmc_arena *arena, const char *fmt, va_list ap)
+{
+    char text[256]; /* holds nearly everything */
+    char *out;
+    va_list again;
+    int n;
+
+    va_copy(again, ap);
+    n = vsnprintf(text, sizeof text, fmt, ap);
+    TLMC_CHECK(n >= 0);
+    out = tlmc_arena_alloc(arena, (size_t)n + 1);
+    if ((size_t)n < sizeof text)
+        memcpy(out, text, (size_t)n);
+    else
+        vsnprintf(out, (size_t)n + 1, fmt, again);
+    va_end(again);
+    return out;
+}
+
+char *tlmc_arena_printf(struct tlmc_arena *arena, const char *fmt, ...)
+{
+    va_list ap;
+    char *out;
+
+    va_start(ap, fmt);
+    out = tlmc_arena_vprintf(arena, fmt, ap);
+    va_end(ap);
+    return out;
 }
 
 void *tlmc_arena_memdup(struct tlmc_arena *arena, const void *data, size_t bytes)

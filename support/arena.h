@@ -4,6 +4,9 @@
 #ifndef TLMC_SUPPORT_ARENA_H
 #define TLMC_SUPPORT_ARENA_H
 
+#include "bug.h"
+
+#include <stdarg.h>
 #include <stddef.h>
 
 struct tlmc_arena {
@@ -17,6 +20,8 @@ void *tlmc_arena_alloc(struct tlmc_arena *arena, size_t bytes);
 void *tlmc_arena_array(struct tlmc_arena *arena, size_t count, size_t size);
 char *tlmc_arena_strndup(struct tlmc_arena *arena, const char *text, size_t length);
 char *tlmc_arena_strdup(struct tlmc_arena *arena, const char *text);
+char *tlmc_arena_printf(struct tlmc_arena *arena, const char *fmt, ...) TLMC_PRINTF(2, 3);
+char *tlmc_arena_vprintf(struct tlmc_arena *arena, const char *fmt, va_list ap);
 void *tlmc_arena_memdup(struct tlmc_arena *arena, const void *data, size_t bytes);
 void tlmc_arena_free(struct tlmc_arena *arena);
 

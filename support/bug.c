@@ -1,3 +1,4 @@
+/* The two ends that are not diagnostics: a fault of tlmc (abort) and a lack of memory (exit 2). */
 #include "bug.h"
 
 #include <stdarg.h>

@@ -1,6 +1,6 @@
+/* Diagnostics are kept and printed in the order of the reports.  Lines of source are cut around the
+   place when they are long, and reach a terminal without control bytes. */
 #include "diag.h"
-
-#include "strbuf.h"
 
 #include <string.h>
 
@@ -34,17 +34,6 @@ void tlmc_diags_init(struct tlmc_diags *diags, struct tlmc_arena *arena,
     *diags = (struct tlmc_diags){ .arena = arena, .sources = sources };
 }
 
-static const char *format(struct tlmc_arena *arena, const char *fmt, va_list ap)
-{
-    struct tlmc_strbuf buf = { 0 };
-    const char *text;
-
-    tlmc_strbuf_vprintf(&buf, fmt, ap);
-    text = tlmc_arena_strdup(arena, tlmc_strbuf_text(&buf));
-    tlmc_strbuf_free(&buf);
-    return text;
-}
-
 static bool is_dropped(const struct tlmc_diags *diags, enum tlmc_severity severity)
 {
     return severity == TLMC_ERROR ? diags->errors > TLMC_MAX_ERRORS
@@ -60,7 +49,7 @@ struct tlmc_diag *tlmc_report(struct tlmc_diags *diags, enum tlmc_diag_code code
     d->code = code;
     d->span = span;
     va_start(ap, fmt);
-    d->text = format(diags->arena, fmt, ap);
+    d->text = tlmc_arena_vprintf(diags->arena, fmt, ap);
     va_end(ap);
     if (tlmc_diag_severity(code) == TLMC_ERROR)
         diags->errors++;
@@ -94,7 +83,7 @@ void tlmc_note(struct tlmc_diags *diags, struct tlmc_diag *diag, struct tlmc_spa
     const char *text;
 
     va_start(ap, fmt);
-    text = format(diags->arena, fmt, ap);
+    text = tlmc_arena_vprintf(diags->arena, fmt, ap);
     va_end(ap);
     add_note(diags, diag, (struct tlmc_note){ .span = span, .text = text });
 }
@@ -105,7 +94,7 @@ void tlmc_hint(struct tlmc_diags *diags, struct tlmc_diag *diag, const char *fmt
     const char *text;
 
     va_start(ap, fmt);
-    text = format(diags->arena, fmt, ap);
+    text = tlmc_arena_vprintf(diags->arena, fmt, ap);
     va_end(ap);
     add_note(diags, diag, (struct tlmc_note){ .text = text, .hint = true });
 }

@@ -1,3 +1,4 @@
+/* Each source has the offsets of its lines; a place is found by bisection when it is printed. */
 #include "span.h"
 
 #include "bug.h"

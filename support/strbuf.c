@@ -1,3 +1,4 @@
+/* Capacity doubles; sizes that would overflow end like a lack of memory. */
 #include "strbuf.h"
 
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* Open addressing with linear probing, at most half full; nothing is ever removed. */
 #include "sym.h"
 
 #include <string.h>

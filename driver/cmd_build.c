@@ -92,7 +92,7 @@ static int compile(const struct tlmc_compilation *c, const struct tlmc_emission 
     if (!cc || !*cc)
         cc = "cc";
     ok = add_words(&w, cc) && add_words(&w, "-std=c11 -ffp-contract=off -fno-math-errno") &&
-         add_words(&w, flags ? flags : "-O2 -fopenmp") && add_words(&w, "-o") &&
+         add_words(&w, flags ? flags : TLMC_DEFAULT_CFLAGS) && add_words(&w, "-o") &&
          add_word(&w, program, strlen(program));
     for (unsigned i = 0; ok && i < emission->count; i++) {
         const char *dot = strrchr(emission->files[i].name, '.');

@@ -181,7 +181,7 @@ bool tlmc_options_parse(struct tlmc_options *options, int argc, char **argv, int
         return false;
     }
     if (strcmp(argv[1], "--version") == 0) {
-        puts("tlmc " TLMC_VERSION);
+        puts("tlmc " TLMC_VERSION "\nCUDA toolkit: " TLMC_CUDA_TOOLKIT);
         *status = 0;
         return false;
     }

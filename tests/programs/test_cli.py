@@ -72,6 +72,7 @@ def usage(folder):
     tlmc("check", q, "--dump-after", "nothing").fails(2, "no pass 'nothing'", "known:")
     tlmc("check", q, "--no-pass", "autodiff").fails(2, "no optional pass")
     tlmc("--help").ok()
+    check("CUDA toolkit: " in tlmc("--version").ok().out, "whether this tlmc has a CUDA toolkit is said")
     for command in "check fmt plan emit build run eval capsules profiles ops".split():
         check("usage: tlmc " + command in tlmc(command, "--help").ok().out, f"{command} --help")
 

@@ -22,6 +22,13 @@ static bool is_carrying(const struct tlmc_ast *node)
            node->kind == TLMC_AST_VALUES;
 }
 
+/* Lists without a bracket before them: what would stand before their first element stands before the
+   statement when the text is read again, and so is put there at once. */
+static bool is_open(const struct tlmc_ast *node)
+{
+    return node->kind == TLMC_AST_BINDINGS || node->kind == TLMC_AST_VALUES;
+}
+
 static bool may_hold_statements(const struct tlmc_ast *node)
 {
     return is_statements(node) || node->kind == TLMC_AST_BLOCK || node->kind == TLMC_AST_ENTRY ||
@@ -105,7 +112,7 @@ static void place(struct tlmc_parser *p, struct tlmc_ast *node, struct tlmc_ast 
         inside = high;
         while (inside > low && found[inside - 1].begin >= kid->begin)
             inside--;
-        place(p, kid, carries ? kid : carrier, inside, high);
+        place(p, kid, carries && !(k == 0 && is_open(node)) ? kid : carrier, inside, high);
         high = inside;
         if (is_statements(node) && carries && is_blank_above(p, kid->begin))
             hang_blank(p, kid);

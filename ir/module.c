@@ -27,6 +27,31 @@ struct tlmc_form *tlmc_module_training_form(const struct tlmc_module *module)
     return found;
 }
 
+static void visit_io(const tlmc_io_vec *list, void (*visit)(void *context, uint32_t value),
+                     void *context)
+{
+    unsigned i;
+
+    for (i = 0; i < list->count; i++)
+        if (list->items[i].value != TLMC_NONE)
+            visit(context, list->items[i].value);
+}
+
+void tlmc_form_results(const struct tlmc_form *form, void (*visit)(void *context, uint32_t value),
+                       void *context)
+{
+    uint32_t i;
+
+    visit_io(&form->outputs, visit, context);
+    visit_io(&form->losses, visit, context);
+    visit_io(&form->metrics, visit, context);
+    for (i = 0; i < form->grad_count; i++)
+        if (form->grads[i].value != TLMC_NONE)
+            visit(context, form->grads[i].value);
+    if (form->total_loss != TLMC_NONE)
+        visit(context, form->total_loss);
+}
+
 const char *tlmc_mode_name(enum tlmc_mode mode)
 {
     switch (mode) {

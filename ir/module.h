@@ -238,6 +238,9 @@ struct tlmc_form *tlmc_module_form(const struct tlmc_module *module, tlmc_sym en
                                    enum tlmc_mode mode);
 struct tlmc_form *
 tlmc_module_training_form(const struct tlmc_module *module); /* the single TRAIN form, or NULL */
+/* The values a form is run for: outputs, losses, metrics, gradients, the total loss. */
+void tlmc_form_results(const struct tlmc_form *form, void (*visit)(void *context, uint32_t value),
+                       void *context);
 const char *tlmc_mode_name(enum tlmc_mode mode); /* "infer", "train", "eval", "generate" */
 const char *tlmc_optimizer_name(enum tlmc_optimizer optimizer);
 /* NULL when the graph's rules hold and the form's values, slots and gradients fit the module; else

@@ -189,20 +189,12 @@ static uint32_t simplify(struct canonical *c, const struct tlmc_node *node)
     return TLMC_NONE;
 }
 
-static void count_result(struct canonical *c, uint32_t value)
+static void count_result(void *canonical, uint32_t value)
 {
-    if (value == TLMC_NONE)
-        return;
+    struct canonical *c = canonical;
+
     c->uses[value]++;
     c->late[value] = true;
-}
-
-static void count_io(struct canonical *c, const tlmc_io_vec *list)
-{
-    unsigned i;
-
-    for (i = 0; i < list->count; i++)
-        count_result(c, list->items[i].value);
 }
 
 /* Backwards, so that a view's late reader is known when its operand is looked at. */
@@ -213,12 +205,7 @@ static void count_uses(struct canonical *c, const struct tlmc_form *form)
 
     c->uses = TLMC_NEW_ARRAY(graph->arena, uint32_t, graph->value_count + 1);
     c->late = TLMC_NEW_ARRAY(graph->arena, bool, graph->value_count + 1);
-    count_io(c, &form->outputs);
-    count_io(c, &form->losses);
-    count_io(c, &form->metrics);
-    count_result(c, form->total_loss);
-    for (i = 0; i < form->grad_count; i++)
-        count_result(c, form->grads[i].value);
+    tlmc_form_results(form, count_result, c);
     while (id-- > 0) {
         const struct tlmc_node *node = &graph->nodes[id];
         const bool late =

@@ -17,6 +17,11 @@ static void need(struct dce *d, uint32_t value)
         d->live[d->graph->values[value].node] = true;
 }
 
+static void need_result(void *dce, uint32_t value)
+{
+    need(dce, value);
+}
+
 static void need_all(struct dce *d, const tlmc_io_vec *list)
 {
     unsigned i;
@@ -89,17 +94,12 @@ static void run(struct tlmc_module *module, struct tlmc_form *form)
     const bool inference = form->mode == TLMC_INFER || form->mode == TLMC_GENERATE;
     struct dce d = { .graph = form->graph };
     struct tlmc_rewrite rewrite;
-    uint32_t *new_slot = NULL, id, i;
+    uint32_t *new_slot = NULL, id;
 
     if (!form->graph->node_count)
         return;
     d.live = TLMC_NEW_ARRAY(module->arena, bool, form->graph->node_count);
-    need_all(&d, &form->outputs);
-    need_all(&d, &form->losses);
-    need_all(&d, &form->metrics);
-    need(&d, form->total_loss);
-    for (i = 0; i < form->grad_count; i++)
-        need(&d, form->grads[i].value);
+    tlmc_form_results(form, need_result, &d);
     spread(&d);
     if (inference && form->inputs.count) {
         new_slot = TLMC_NEW_ARRAY(module->arena, uint32_t, form->inputs.count);

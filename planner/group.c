@@ -104,6 +104,11 @@ static void mark_memory(struct grouping *g, uint32_t value)
         g->only_loops[value] = g->folds[value] = false;
 }
 
+static void mark_result(void *grouping, uint32_t value)
+{
+    mark_memory(grouping, value);
+}
+
 /* Loops hold nodes of one provider: a broadcast of another one is read from memory. */
 static bool same_provider(const struct grouping *g, uint32_t reader, uint32_t value)
 {
@@ -116,7 +121,6 @@ static bool same_provider(const struct grouping *g, uint32_t reader, uint32_t va
 
 static void mark_readers(struct grouping *g)
 {
-    const struct tlmc_form *form = g->form->form;
     uint32_t n, i;
 
     for (i = 0; i < g->graph->value_count; i++)
@@ -142,15 +146,7 @@ static void mark_readers(struct grouping *g)
             }
         }
     }
-    for (i = 0; i < form->outputs.count; i++)
-        mark_memory(g, form->outputs.items[i].value);
-    for (i = 0; i < form->losses.count; i++)
-        mark_memory(g, form->losses.items[i].value);
-    for (i = 0; i < form->metrics.count; i++)
-        mark_memory(g, form->metrics.items[i].value);
-    for (i = 0; i < form->grad_count; i++)
-        mark_memory(g, form->grads[i].value);
-    mark_memory(g, form->total_loss);
+    tlmc_form_results(g->form->form, mark_result, g);
     for (i = 0; i < g->graph->value_count; i++)
         g->folds[i] = g->folds[i] && g->fold_note[i];
 }

@@ -104,32 +104,18 @@ static void note_use(struct planning *p, uint32_t s, uint32_t value, bool pointe
         extend(p, value, s);
 }
 
-static void caller_reads(struct planning *p, uint32_t value)
+static void caller_reads(void *planning, uint32_t value)
 {
-    if (value != TLMC_NONE)
-        p->read[value] = p->pointer[value] = true;
+    struct planning *p = planning;
+
+    p->read[value] = p->pointer[value] = true;
 }
 
-static void for_caller(struct planning *p, void (*visit)(struct planning *p, uint32_t value))
+static void keep(void *planning, uint32_t value)
 {
-    const struct tlmc_form *form = p->form->form;
-    uint32_t i;
+    struct planning *p = planning;
 
-    for (i = 0; i < form->outputs.count; i++)
-        visit(p, form->outputs.items[i].value);
-    for (i = 0; i < form->losses.count; i++)
-        visit(p, form->losses.items[i].value);
-    for (i = 0; i < form->metrics.count; i++)
-        visit(p, form->metrics.items[i].value);
-    for (i = 0; i < form->grad_count; i++)
-        visit(p, form->grads[i].value);
-    visit(p, form->total_loss);
-}
-
-static void keep(struct planning *p, uint32_t value)
-{
-    if (value != TLMC_NONE)
-        p->kept[storage_of(p, value)] = true;
+    p->kept[storage_of(p, value)] = true;
 }
 
 /* Views carry reads to what they view; a view stands behind what it views. */
@@ -498,11 +484,11 @@ void tlmc_memplan_form(struct tlmc_arena *arena, const struct tlmc_module *modul
     p.kept = TLMC_NEW_ARRAY(arena, bool, graph->value_count);
     for (s = 0; s < form->step_count; s++)
         reads_of_step(&p, s, note_read);
-    for_caller(&p, caller_reads);
+    tlmc_form_results(form->form, caller_reads, &p);
     carry_views(&p);
     place_leaves(&p, param_offsets);
     place_results(&p);
-    for_caller(&p, keep);
+    tlmc_form_results(form->form, keep, &p);
     for (s = 0; s < form->step_count; s++)
         reads_of_step(&p, s, note_use);
     memset(p.in_step, 0, graph->node_count * sizeof *p.in_step);

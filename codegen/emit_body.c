@@ -80,8 +80,9 @@ const char *tlmc_call_symbol(struct tlmc_call *call)
     return tlmc_emit_printf(call->e, "tlmk_%s%s", tlmc_dtype_name(dtype), rest);
 }
 
-const char *tlmc_emit_body(struct tlmc_emit *e, const char *base, const char *comment,
-                           const char *fields, const char *text)
+/* Name of the body with these fields and this text, written if it is new. */
+static const char *step_body(struct tlmc_emit *e, const char *base, const char *comment,
+                             const char *fields, const char *text)
 {
     const char *whole = tlmc_emit_printf(e, "%s\n%s", fields, text);
     const tlmc_sym key = tlmc_intern(&e->body_keys, whole);
@@ -116,7 +117,7 @@ void tlmc_call_run(struct tlmc_call *call, const char *base, const char *comment
                                         tlmc_strbuf_text(&call->sizes), sized ? ";\n" : "",
                                         tlmc_strbuf_text(&call->lists), text);
     const char *wanted = *call->shape ? tlmc_emit_printf(e, "%s_%s", base, call->shape) : base;
-    const char *name = tlmc_emit_body(e, wanted, comment, tlmc_strbuf_text(&call->fields), body);
+    const char *name = step_body(e, wanted, comment, tlmc_strbuf_text(&call->fields), body);
 
     tlmc_write(&e->entry, "TLM_CALL(m, %{name}, %{items}, %{work}, %{inits});\n", "name", name,
                "items", items, "work", tlmc_literal_count(e->arena, (uint64_t)work), "inits",

@@ -185,6 +185,19 @@ static const char *sign_of(const struct tlmc_ast *node)
     return node->kind == TLMC_AST_NOT ? "!" : node->kids[0]->kind == TLMC_AST_NEG ? "- " : "-";
 }
 
+static void flat_before(struct flat *f, const char *text, const struct tlmc_ast *kid)
+{
+    tlmc_strbuf_add(f->out, text);
+    flat_kid(f, kid);
+}
+
+static void flat_dot(struct flat *f, const struct tlmc_ast *node)
+{
+    flat_kid(f, node->kids[0]);
+    tlmc_strbuf_add(f->out, dot_after(node->kids[0]));
+    tlmc_strbuf_add(f->out, node->text);
+}
+
 static void flat_node(struct flat *f, const struct tlmc_ast *node)
 {
     switch (node->kind) {
@@ -214,23 +227,13 @@ static void flat_node(struct flat *f, const struct tlmc_ast *node)
             tlmc_strbuf_printf(f->out, "%s: ", node->text);
         flat_kid(f, node->kids[0]);
         break;
-    case TLMC_AST_TYPE:
-        tlmc_strbuf_add(f->out, node->text);
-        flat_kid(f, node->kids[0]);
-        break;
-    case TLMC_AST_PACK:
-        tlmc_strbuf_add(f->out, "...");
-        tlmc_strbuf_add(f->out, node->text);
-        break;
+    case TLMC_AST_TYPE: flat_before(f, node->text, node->kids[0]); break;
+    case TLMC_AST_PACK: tlmc_strbuf_printf(f->out, "...%s", node->text); break;
     case TLMC_AST_BINARY: flat_binary(f, node); break;
     case TLMC_AST_NEG:
-    case TLMC_AST_NOT:
-        tlmc_strbuf_add(f->out, sign_of(node));
-        flat_kid(f, node->kids[0]);
-        break;
+    case TLMC_AST_NOT: flat_before(f, sign_of(node), node->kids[0]); break;
     case TLMC_AST_PAREN:
-        tlmc_strbuf_char(f->out, '(');
-        flat_kid(f, node->kids[0]);
+        flat_before(f, "(", node->kids[0]);
         tlmc_strbuf_char(f->out, ')');
         break;
     case TLMC_AST_AS: flat_pair(f, node, node->text ? " as shared " : " as "); break;
@@ -238,11 +241,7 @@ static void flat_node(struct flat *f, const struct tlmc_ast *node)
     case TLMC_AST_CALL:
     case TLMC_AST_INDEX: flat_pair(f, node, ""); break;
     case TLMC_AST_SLICE: flat_slice(f, node); break;
-    case TLMC_AST_DOT:
-        flat_kid(f, node->kids[0]);
-        tlmc_strbuf_add(f->out, dot_after(node->kids[0]));
-        tlmc_strbuf_add(f->out, node->text);
-        break;
+    case TLMC_AST_DOT: flat_dot(f, node); break;
     case TLMC_AST_NAME:
     case TLMC_AST_INT:
     case TLMC_AST_FLOAT:
@@ -271,7 +270,7 @@ static void flat_node(struct flat *f, const struct tlmc_ast *node)
     case TLMC_AST_IF:
     case TLMC_AST_FOR:
     case TLMC_AST_RETURN:
-    case TLMC_AST_ASSERT: f->over = true; break;
+    case TLMC_AST_ASSERT: f->over = true; break; /* statements */
     }
 }
 
@@ -744,6 +743,33 @@ static void returned(struct printer *p, const struct tlmc_ast *exprs)
     put(p, ";");
 }
 
+/* "word name = expression;", "name = expression;" without a word. */
+static void defined(struct printer *p, const char *word, const struct tlmc_ast *node)
+{
+    put(p, word);
+    put(p, node->text);
+    assigned(p, node->kids[0]);
+}
+
+static void loop(struct printer *p, const struct tlmc_ast *node)
+{
+    put(p, "for ");
+    put(p, node->text);
+    put(p, " in ");
+    expression(p, node->kids[0], 2);
+    put(p, " ");
+    block_of(p, node->kids[1]);
+}
+
+static void assertion(struct printer *p, const struct tlmc_ast *node)
+{
+    put(p, "assert ");
+    expression(p, node->kids[0], strlen(node->text) + 5);
+    put(p, ", ");
+    write_string(p->out, node->text);
+    put(p, ";");
+}
+
 static void statement(struct printer *p, const struct tlmc_ast *node)
 {
     start_line(p);
@@ -763,15 +789,9 @@ static void statement(struct printer *p, const struct tlmc_ast *node)
         break;
     case TLMC_AST_CLAUSE: clause(p, node); break;
     case TLMC_AST_SET: set(p, node); break;
-    case TLMC_AST_BIND:
-        put(p, node->text);
-        assigned(p, node->kids[0]);
-        break;
-    case TLMC_AST_DIM:
-        put(p, "dim ");
-        put(p, node->text);
-        assigned(p, node->kids[0]);
-        break;
+    case TLMC_AST_BIND: defined(p, "", node); break;
+    case TLMC_AST_DIM: defined(p, "dim ", node); break;
+    case TLMC_AST_UPDATE: defined(p, "update ", node); break;
     case TLMC_AST_CONST:
         declared(p, "const", node, node->kids[0]);
         assigned(p, node->kids[1]);
@@ -783,11 +803,6 @@ static void statement(struct printer *p, const struct tlmc_ast *node)
         break;
     case TLMC_AST_PARAM: param(p, "param", node); break;
     case TLMC_AST_STATE: param(p, "state", node); break;
-    case TLMC_AST_UPDATE:
-        put(p, "update ");
-        put(p, node->text);
-        assigned(p, node->kids[0]);
-        break;
     case TLMC_AST_OUTPUT: bound(p, "output", node); break;
     case TLMC_AST_LOSS: bound(p, "loss", node); break;
     case TLMC_AST_METRIC: bound(p, "metric", node); break;
@@ -796,22 +811,9 @@ static void statement(struct printer *p, const struct tlmc_ast *node)
         assigned(p, node->kids[1]);
         break;
     case TLMC_AST_IF: if_chain(p, node); break;
-    case TLMC_AST_FOR:
-        put(p, "for ");
-        put(p, node->text);
-        put(p, " in ");
-        expression(p, node->kids[0], 2);
-        put(p, " ");
-        block_of(p, node->kids[1]);
-        break;
+    case TLMC_AST_FOR: loop(p, node); break;
     case TLMC_AST_RETURN: returned(p, node->kids[0]); break;
-    case TLMC_AST_ASSERT:
-        put(p, "assert ");
-        expression(p, node->kids[0], strlen(node->text) + 5);
-        put(p, ", ");
-        write_string(p->out, node->text);
-        put(p, ";");
-        break;
+    case TLMC_AST_ASSERT: assertion(p, node); break;
     default: TLMC_BUG("%s is no statement", tlmc_ast_kind_name(node->kind));
     }
     trailing(p, node);

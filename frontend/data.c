@@ -14,7 +14,8 @@ uint32_t tlmc_find_io(const tlmc_io_vec *list, tlmc_sym name)
     return TLMC_NONE;
 }
 
-int64_t tlmc_row_count(const struct tlmc_sema *s, const struct tlmc_form *form, uint32_t input)
+/* Row elements of an input: all axes but the leading one. */
+static int64_t row_count(const struct tlmc_sema *s, const struct tlmc_form *form, uint32_t input)
 {
     struct tlmc_type type = *tlmc_value_type(form->graph, form->inputs.items[input].value);
     int64_t count = 1;
@@ -104,7 +105,7 @@ static bool read_column_list(struct tlmc_clause *c, const struct tlmc_ast *args,
 static bool read_columns(struct tlmc_clause *c, const struct tlmc_ast *n,
                          const struct tlmc_ast *args, struct tlmc_feed *feed)
 {
-    const int64_t wanted = tlmc_row_count(c->s, c->form, feed->input);
+    const int64_t wanted = row_count(c->s, c->form, feed->input);
 
     if (!read_column_list(c, args, feed, wanted))
         return false;
@@ -120,7 +121,7 @@ static bool read_columns(struct tlmc_clause *c, const struct tlmc_ast *n,
 static bool read_window(struct tlmc_clause *c, const struct tlmc_ast *n,
                         const struct tlmc_ast *args, struct tlmc_feed *feed)
 {
-    const int64_t wanted = tlmc_row_count(c->s, c->form, feed->input);
+    const int64_t wanted = row_count(c->s, c->form, feed->input);
     struct tlmc_val v;
 
     if (args->count != 1 || args->kids[0]->kind == TLMC_AST_KEYWORD)
@@ -403,7 +404,7 @@ static void probe_value(struct tlmc_clause *c, struct tlmc_probe *probe, const s
     v = tlmc_eval(c->s, c->f, n->kids[0]);
     if (v.kind == TLMC_V_POISON)
         return;
-    wanted = tlmc_row_count(c->s, c->form, value.input);
+    wanted = row_count(c->s, c->form, value.input);
     data = TLMC_NEW_ARRAY(c->s->arena, double, (size_t)(wanted < MOST ? wanted : MOST) + 1);
     if (!flatten(c, n->kids[0], &v, data, wanted < MOST ? wanted : MOST, &count))
         return;

@@ -43,8 +43,8 @@ struct tlmc_instance *tlmc_instance_find(struct tlmc_sema *s, const struct tlmc_
     return at == UINT32_MAX ? NULL : s->work->instances.items[at];
 }
 
-struct tlmc_instance *tlmc_instance_child(struct tlmc_sema *s, struct tlmc_instance *inst,
-                                          tlmc_sym part)
+static struct tlmc_instance *child_instance(struct tlmc_sema *s, struct tlmc_instance *inst,
+                                            tlmc_sym part)
 {
     struct tlmc_instance *kid = tlmc_instance_find(s, inst, part);
 
@@ -80,7 +80,7 @@ static struct tlmc_instance *descend(struct tlmc_sema *s, struct tlmc_frame *f,
     for (const char *p = text;; p++) {
         const size_t length = strcspn(p, ".");
 
-        inst = tlmc_instance_child(s, inst, tlmc_intern_n(s->symbols, p, length));
+        inst = child_instance(s, inst, tlmc_intern_n(s->symbols, p, length));
         p += length;
         if (!*p)
             return inst;

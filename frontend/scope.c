@@ -80,7 +80,7 @@ void tlmc_declare(struct tlmc_sema *s, struct tlmc_frame *f, const struct tlmc_a
 
 /* The declarations of the file as its blocks see them; of the model they are those of the form
  * being built. */
-struct tlmc_frame *tlmc_file_scope(struct tlmc_sema *s, struct tlmc_file *file)
+static struct tlmc_frame *file_scope(struct tlmc_sema *s, struct tlmc_file *file)
 {
     if (file == s->file)
         return s->work->file_frame;
@@ -102,7 +102,7 @@ static struct tlmc_binding *find_in_file(struct tlmc_sema *s, struct tlmc_frame 
 
     if (!f->is_block && !f->is_entry)
         return NULL;
-    scope = tlmc_file_scope(s, f->file);
+    scope = file_scope(s, f->file);
     b = scope == f ? NULL : tlmc_frame_find(scope, name);
     if (!b || b->kind != TLMC_B_DECLARED || b->depth)
         return NULL;
@@ -222,7 +222,7 @@ static void report_unknown(struct tlmc_sema *s, struct tlmc_frame *f, tlmc_sym n
     }
     add_frame_names(s, f, false, &names);
     if (f->is_block || f->is_entry)
-        add_frame_names(s, tlmc_file_scope(s, f->file), true, &names);
+        add_frame_names(s, file_scope(s, f->file), true, &names);
     add_functions(s, f->file, &names);
     near = tlmc_nearest(name, names.items, names.count);
     d = tlmc_sema_error(s, f, span, TLMC_E_UNKNOWN_NAME,

@@ -199,7 +199,6 @@ struct tlmc_val tlmc_lookup(struct tlmc_sema *s, struct tlmc_frame *f, tlmc_sym 
 const struct tlmc_fn *tlmc_lookup_fn(struct tlmc_sema *s, struct tlmc_frame *f, tlmc_sym name,
                                      struct tlmc_span span);
 const struct tlmc_fn *tlmc_find_op_fn(struct tlmc_sema *s, tlmc_sym name);
-struct tlmc_frame *tlmc_file_scope(struct tlmc_sema *s, struct tlmc_file *file);
 
 /* ---- types.c */
 bool tlmc_is_tensor_type(const struct tlmc_ast *type);
@@ -338,8 +337,6 @@ void tlmc_walk_one(struct tlmc_sema *s, struct tlmc_frame *f, const struct tlmc_
 
 /* ---- keys.c */
 struct tlmc_instance *tlmc_instance_root(struct tlmc_sema *s);
-struct tlmc_instance *tlmc_instance_child(struct tlmc_sema *s, struct tlmc_instance *inst,
-                                          tlmc_sym part);
 struct tlmc_instance *tlmc_instance_find(struct tlmc_sema *s, const struct tlmc_instance *inst,
                                          tlmc_sym part);
 /* The instance an `as` names, entered; *shared says whether its keys may be there already.  NULL
@@ -421,7 +418,5 @@ bool tlmc_pattern_known(struct tlmc_clause *c, const struct tlmc_ast *n, const c
                         bool states);
 void tlmc_check_feeds(struct tlmc_clause *c, const tlmc_data_vec *list);
 uint32_t tlmc_find_io(const tlmc_io_vec *list, tlmc_sym name); /* TLMC_NONE: none */
-/* Row elements of an input: all axes but the leading one. */
-int64_t tlmc_row_count(const struct tlmc_sema *s, const struct tlmc_form *form, uint32_t input);
 
 #endif

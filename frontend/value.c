@@ -130,7 +130,9 @@ const char *tlmc_val_kind_name(enum tlmc_val_kind kind)
     return names[kind];
 }
 
-const char *tlmc_float_text(double value, char buf[32])
+/* The shortest decimal text that reads back as the same binary64, always with a point or exponent.
+ */
+static const char *float_text(double value, char buf[32])
 {
     if (isnan(value))
         return "nan";
@@ -175,7 +177,7 @@ void tlmc_val_print(const struct tlmc_graph *graph, const struct tlmc_val *v,
     case TLMC_V_POISON: tlmc_strbuf_add(out, "nothing"); break;
     case TLMC_V_NONE: tlmc_strbuf_add(out, "none"); break;
     case TLMC_V_INT: tlmc_strbuf_printf(out, "%lld", (long long)v->u.i); break;
-    case TLMC_V_FLOAT: tlmc_strbuf_add(out, tlmc_float_text(v->u.f, buf)); break;
+    case TLMC_V_FLOAT: tlmc_strbuf_add(out, float_text(v->u.f, buf)); break;
     case TLMC_V_BOOL: tlmc_strbuf_add(out, v->u.b ? "true" : "false"); break;
     case TLMC_V_STR: tlmc_strbuf_printf(out, "\"%.80s\"", v->u.s); break;
     case TLMC_V_LIST: print_list(graph, v, out); break;

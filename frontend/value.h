@@ -158,8 +158,5 @@ struct tlmc_strbuf;
 /* As a message shows it: 2.5, "text", [1, 2], f32[2, 3]; long lists are cut. */
 void tlmc_val_print(const struct tlmc_graph *graph, const struct tlmc_val *v,
                     struct tlmc_strbuf *out);
-/* The shortest decimal text that reads back as the same binary64, always with a point or exponent.
- */
-const char *tlmc_float_text(double value, char buf[32]);
 
 #endif

@@ -176,11 +176,6 @@ const char *tlmc_evidence_label(enum tlmc_evidence evidence)
     return evidence_labels[evidence];
 }
 
-const char *tlmc_preference_name(enum tlmc_preference preference)
-{
-    return preference_names[preference];
-}
-
 const char *tlmc_abi_name(enum tlmc_abi abi)
 {
     return abi_names[abi];

@@ -223,7 +223,6 @@ const char *tlmc_slot_name(enum tlmc_slot slot);
 const char *tlmc_evidence_name(enum tlmc_evidence evidence);        /* "tests" */
 const char *tlmc_evidence_disposition(enum tlmc_evidence evidence); /* "tested" */
 const char *tlmc_evidence_label(enum tlmc_evidence evidence);       /* "covered by test" */
-const char *tlmc_preference_name(enum tlmc_preference preference);
 const char *tlmc_abi_name(enum tlmc_abi abi);
 /* Does a VJP rule exist for the op?  Ops without one take capsules with `vjp none`. */
 bool tlmc_op_has_gradient(enum tlmc_op op);

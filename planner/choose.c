@@ -95,7 +95,8 @@ void tlmc_choosing_init(struct tlmc_choosing *choosing, struct tlmc_arena *arena
 
 /* ---- admissibility */
 
-enum tlmc_dtype tlmc_node_dtype(const struct tlmc_graph *graph, uint32_t node)
+/* The element type that must be among a capsule's: of the first result, of an update's leaf. */
+static enum tlmc_dtype node_dtype(const struct tlmc_graph *graph, uint32_t node)
 {
     const struct tlmc_node *n = &graph->nodes[node];
 
@@ -108,7 +109,7 @@ enum tlmc_dtype tlmc_node_dtype(const struct tlmc_graph *graph, uint32_t node)
 static const char *refuse_for_node(const struct tlmc_choosing *c, const struct tlmc_capsule *k,
                                    const struct tlmc_demand *d)
 {
-    const enum tlmc_dtype dtype = tlmc_node_dtype(d->graph, d->node);
+    const enum tlmc_dtype dtype = node_dtype(d->graph, d->node);
     const enum tlmc_op op = d->graph->nodes[d->node].op;
     const char *admit;
 

@@ -57,8 +57,6 @@ struct tlmc_demand tlmc_demand_of(const struct tlmc_plan_form *form, const uint3
                                   uint32_t rule_count, uint32_t node);
 /* Fills choice and refusals of every node that computes. */
 void tlmc_choose(const struct tlmc_choosing *choosing, struct tlmc_plan_form *form);
-/* The element type that must be among a capsule's: of the first result, of an update's leaf. */
-enum tlmc_dtype tlmc_node_dtype(const struct tlmc_graph *graph, uint32_t node);
 
 /* ---- admit.c, workspace.c */
 /* NULL: the predicates hold; else the refusal of the first that does not. */

@@ -7,7 +7,6 @@
 
 /* The i-th form in the order of reports: training forms first. */
 const struct tlmc_plan_form *tlmc_report_form(const struct tlmc_plan *plan, uint32_t i);
-void tlmc_report_contracts(const struct tlmc_capsule *capsule, struct tlmc_strbuf *out);
 void tlmc_report_steps(const struct tlmc_plan *plan, const struct tlmc_plan_form *form,
                        const struct tlmc_report_options *options, struct tlmc_strbuf *out);
 const char *tlmc_phase_name(enum tlmc_phase phase);

@@ -89,7 +89,7 @@ static void collect(const struct tlmc_plan *plan, row_vec *rows)
 
 /* ---- blocks */
 
-void tlmc_report_contracts(const struct tlmc_capsule *k, struct tlmc_strbuf *out)
+static void put_contracts(const struct tlmc_capsule *k, struct tlmc_strbuf *out)
 {
     int slot;
 
@@ -139,7 +139,7 @@ static void print_row(const struct row *row, const struct tlmc_report_options *o
                            tlmc_trust_name(k->trust), tlmc_vjp_mode_name(k->vjp),
                            tlmc_numeric_text(&k->numeric, numeric));
         if (options->contracts)
-            tlmc_report_contracts(k, out);
+            put_contracts(k, out);
         if (k->status == TLMC_PLANNED)
             tlmc_strbuf_add(out, "  not accepted: planned\n");
     }

@@ -141,7 +141,8 @@ const struct tlmc_reg_field *tlmc_reg_find(const struct tlmc_reg_reading *r, int
     return NULL;
 }
 
-tlmc_sym tlmc_reg_filled(const struct tlmc_reg_reading *r, tlmc_sym text)
+/* {op} put in. */
+static tlmc_sym fill_op(const struct tlmc_reg_reading *r, tlmc_sym text)
 {
     const char *hole = r->op ? strstr(text, "{op}") : NULL;
     struct tlmc_strbuf buf = { 0 };
@@ -175,7 +176,7 @@ tlmc_sym tlmc_reg_text(const struct tlmc_reg_reading *r, int id)
                     r->kind->name, r->entry->name);
         return NULL;
     }
-    return tlmc_reg_filled(r, value->text);
+    return fill_op(r, value->text);
 }
 
 int tlmc_reg_spelled_value(const struct tlmc_reg_reading *r, const struct tlmc_reg_value *value,
@@ -309,7 +310,7 @@ void tlmc_reg_contract(const struct tlmc_reg_reading *r, const struct tlmc_reg_f
                         tlmc_evidence_name(out->evidence));
             return;
         }
-        out->name = tlmc_reg_filled(r, values[i].text);
+        out->name = fill_op(r, values[i].text);
         check_evidence(r, &values[i], out);
         i++;
     }
@@ -320,7 +321,7 @@ void tlmc_reg_contract(const struct tlmc_reg_reading *r, const struct tlmc_reg_f
                 "after its evidence a contract has pairs: claim, summary or source, and a string");
             return;
         }
-        contract_text(r, &values[i], tlmc_reg_filled(r, values[i + 1].text), out);
+        contract_text(r, &values[i], fill_op(r, values[i + 1].text), out);
     }
 }
 

@@ -35,7 +35,6 @@ struct tlmc_reg_reading { /* one entry being read */
 const struct tlmc_reg_field *tlmc_reg_find(const struct tlmc_reg_reading *r, int id);
 /* The text of the field's only value, NULL when the field is absent or has several (reported). */
 tlmc_sym tlmc_reg_text(const struct tlmc_reg_reading *r, int id);
-tlmc_sym tlmc_reg_filled(const struct tlmc_reg_reading *r, tlmc_sym text); /* {op} put in */
 /* Index of a spelling, or `absent` without the field, or -1 after a report. */
 int tlmc_reg_spelled(const struct tlmc_reg_reading *r, int id, enum tlmc_spelled spelled,
                      int absent);

@@ -175,25 +175,17 @@ void tlmc_set_log_loss(struct tlmc_clause *c, const struct tlmc_ast *set)
     c->s->module->train.log_loss_after = one_word(c, set, words, "before or after the update") == 1;
 }
 
+/* Names are checked where entries are elaborated. */
 void tlmc_set_entry(struct tlmc_clause *c, const struct tlmc_ast *set)
 {
-    const tlmc_sym name = tlmc_setting_name(set);
-    struct tlmc_work *w = name ? find_work(c->s, TLMC_TRAIN, name) : NULL;
-    struct tlmc_strbuf known = { 0 };
+    struct tlmc_work *w = find_work(c->s, TLMC_TRAIN, tlmc_setting_name(set));
     struct tlmc_clause inner;
 
-    if (w && set->kids[1]->kind == TLMC_AST_SETTINGS) {
-        inner = open_clause(c->s, w, set);
-        tlmc_read_settings(&inner, TLMC_C_ENTRY, set->kids[1]);
-        open_clause(c->s, find_work(c->s, TLMC_TRAIN, NULL), c->node);
-    }
-    if (w)
+    if (!w || set->kids[1]->kind != TLMC_AST_SETTINGS)
         return;
-    for (unsigned i = 0; i < c->s->file->entries.count; i++)
-        tlmc_strbuf_printf(&known, "%s%s", i ? ", " : "", c->s->file->entries.items[i]->text);
-    tlmc_sema_error(c->s, c->f, set->span, TLMC_E_ENTRY, "no entry `%s`; known: %s",
-                    name ? name : "", known.length ? tlmc_strbuf_text(&known) : "none");
-    tlmc_strbuf_free(&known);
+    inner = open_clause(c->s, w, set);
+    tlmc_read_settings(&inner, TLMC_C_ENTRY, set->kids[1]);
+    open_clause(c->s, find_work(c->s, TLMC_TRAIN, NULL), c->node);
 }
 
 static bool may_lack_data(const struct tlmc_sema *s)

@@ -445,9 +445,10 @@ void tlmc_set_probe(struct tlmc_clause *c, const struct tlmc_ast *set)
             tlmc_sema_error(c->s, c->f, set->span, TLMC_E_SETTING, "probe `%s` stands twice",
                             probe.name);
     for (uint32_t i = 0; i < values->count; i++)
-        if (values->kids[i] && values->kids[i]->kind == TLMC_AST_BIND)
+        if (values->kids[i] && values->kids[i]->kind == TLMC_AST_BIND &&
+            !tlmc_setting_repeats(c, values, i))
             probe_value(c, &probe, values->kids[i]);
-        else if (values->kids[i])
+        else if (values->kids[i] && values->kids[i]->kind != TLMC_AST_BIND)
             tlmc_sema_error(c->s, c->f, values->kids[i]->span, TLMC_E_SETTING,
                             "a probe gives values: NAME = [...];");
     for (unsigned i = 0; i < c->form->inputs.count && c->s->failures == before; i++)

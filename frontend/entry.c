@@ -233,6 +233,41 @@ static const char *trained_names(struct tlmc_sema *s)
     return text;
 }
 
+static bool has_entry(const struct tlmc_sema *s, tlmc_sym name)
+{
+    for (unsigned i = 0; i < s->file->entries.count; i++)
+        if (s->file->entries.items[i]->text == name)
+            return true;
+    return !s->file->entries.count && name && !strcmp(name, "infer");
+}
+
+/* The entries that `train` lists are there, each listed once. */
+static bool check_listed(struct tlmc_sema *s)
+{
+    const struct tlmc_ast *settings = train_settings(s);
+    struct tlmc_strbuf known = { 0 };
+    bool ok = true;
+
+    for (unsigned i = 0; i < s->file->entries.count; i++)
+        tlmc_strbuf_printf(&known, "%s%s", i ? ", " : "", s->file->entries.items[i]->text);
+    for (uint32_t i = 0; settings && i < settings->count; i++) {
+        const struct tlmc_ast *n = settings->kids[i];
+        const bool lists = n && n->kind == TLMC_AST_SET && !strcmp(n->text, "entry");
+        const tlmc_sym name = lists ? tlmc_setting_name(n) : NULL;
+
+        if (!lists || (has_entry(s, name) && tlmc_listed_entry(s, name) == n))
+            continue;
+        ok = false;
+        if (has_entry(s, name))
+            tlmc_sema_error(s, NULL, n->span, TLMC_E_SETTING, "entry `%s` is listed twice", name);
+        else
+            tlmc_sema_error(s, NULL, n->span, TLMC_E_ENTRY, "no entry `%s`; known: %s",
+                            name ? name : "", known.length ? tlmc_strbuf_text(&known) : "infer");
+    }
+    tlmc_strbuf_free(&known);
+    return ok;
+}
+
 static void check_trained(struct tlmc_sema *s)
 {
     const struct tlmc_ast *train = tlmc_find_clause(s->file, "train");
@@ -296,7 +331,7 @@ bool tlmc_elaborate_all(struct tlmc_sema *s)
         }
         ok = elaborate_entry(s, &whole);
     }
-    if (ok && !s->failures)
+    if (ok && !s->failures && check_listed(s))
         check_trained(s);
     if (ok && !s->failures)
         check_defines(s);

@@ -144,9 +144,9 @@ static void read_group(struct tlmc_clause *c, struct tlmc_train *t, const struct
     for (uint32_t i = 0; settings->kind == TLMC_AST_SETTINGS && i < settings->count; i++) {
         const struct tlmc_ast *n = settings->kids[i];
 
-        if (n && n->kind == TLMC_AST_BIND)
+        if (n && n->kind == TLMC_AST_BIND && !tlmc_setting_repeats(c, settings, i))
             read_option(c, t->optimizer, group, n, n->text, n->kids[0]);
-        else if (n)
+        else if (n && n->kind != TLMC_AST_BIND)
             tlmc_sema_error(c->s, c->f, n->span, TLMC_E_CLAUSE,
                             "a group has arguments of the optimizer: NAME = value;");
     }
@@ -175,20 +175,46 @@ static bool find_optimizer(struct tlmc_clause *c, const struct tlmc_ast *n,
     return false;
 }
 
+/* The name of an argument; lr may stand first without one. */
+static tlmc_sym argument_name(struct tlmc_clause *c, const struct tlmc_ast *args, uint32_t at)
+{
+    if (args->kids[at]->kind == TLMC_AST_KEYWORD)
+        return args->kids[at]->text;
+    return at == 0 ? TLMC_SYM(c->s, "lr") : NULL;
+}
+
 static void read_arguments(struct tlmc_clause *c, struct tlmc_train *t, const struct tlmc_ast *args,
                            struct tlmc_group *base)
 {
     for (uint32_t i = 0; args && i < args->count; i++) {
         const struct tlmc_ast *a = args->kids[i];
+        const tlmc_sym name = argument_name(c, args, i);
+        bool twice = false;
 
-        if (a->kind == TLMC_AST_KEYWORD)
-            read_option(c, t->optimizer, base, a, a->text, a->kids[0]);
-        else if (i == 0)
-            read_option(c, t->optimizer, base, a, TLMC_SYM(c->s, "lr"), a);
-        else
+        for (uint32_t j = 0; name && j < i; j++)
+            twice = twice || argument_name(c, args, j) == name;
+        if (!name)
             tlmc_sema_error(c->s, c->f, a->span, TLMC_E_SETTING,
                             "arguments of an optimizer have names: lr = 1e-3");
+        else if (twice)
+            tlmc_sema_error(c->s, c->f, a->span, TLMC_E_ARGUMENT, "argument `%s` is given twice",
+                            name);
+        else
+            read_option(c, t->optimizer, base, a, name,
+                        a->kind == TLMC_AST_KEYWORD ? a->kids[0] : a);
     }
+}
+
+/* One optimizer: of the clause, or of the entry it trains. */
+static bool is_second_optimizer(struct tlmc_clause *c, const struct tlmc_ast *set)
+{
+    const struct tlmc_ast *train = tlmc_find_clause(c->s->file, "train");
+
+    if (c->node == train || !tlmc_find_setting(train->kids[1], "optimizer"))
+        return false;
+    tlmc_sema_error(c->s, c->f, set->span, TLMC_E_SETTING,
+                    "`optimizer` is set for `train` and for its entry; keep one");
+    return true;
 }
 
 void tlmc_set_optimizer(struct tlmc_clause *c, const struct tlmc_ast *set)
@@ -199,6 +225,8 @@ void tlmc_set_optimizer(struct tlmc_clause *c, const struct tlmc_ast *set)
     struct tlmc_group base;
     bool *taken = TLMC_NEW_ARRAY(c->s->arena, bool, c->s->module->params.count + 1);
 
+    if (is_second_optimizer(c, set))
+        return;
     if (t->groups) /* of the first trained entry; the driver refuses several */
         return;
     if (!tlmc_setting_one(c, set, &n) || !find_optimizer(c, n, &args))
@@ -253,6 +281,12 @@ static bool fill_schedule(struct tlmc_call *call, struct tlmc_schedule *out)
         out->final = call->v[3].u.f;
         out->every = call->v[4].u.i;
         break;
+    }
+    if (out->kind == TLMC_SCHED_ONE_CYCLE && out->steps > 0 && out->every > out->steps) {
+        tlmc_sema_error(call->s, call->f, call->node->span, TLMC_E_SETTING,
+                        "`one_cycle` cannot rise for %lld of its %lld steps", (long long)out->every,
+                        (long long)out->steps);
+        return false;
     }
     if (out->steps >= (out->kind == TLMC_SCHED_WARMUP) &&
         out->every >= (out->kind == TLMC_SCHED_STEP) && isfinite(out->factor) &&

@@ -401,6 +401,8 @@ void tlmc_read_settings(struct tlmc_clause *c, enum tlmc_clause_kind kind,
 #include "settings.def"
 
 /* The single value of a setting; false after a report. */
+/* Reports and says whether list->kids[at] sets a name that one before it has set. */
+bool tlmc_setting_repeats(struct tlmc_clause *c, const struct tlmc_ast *list, uint32_t at);
 bool tlmc_setting_one(struct tlmc_clause *c, const struct tlmc_ast *set,
                       const struct tlmc_ast **value);
 bool tlmc_setting_int(struct tlmc_clause *c, const struct tlmc_ast *set, int64_t lowest,

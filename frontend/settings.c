@@ -93,12 +93,16 @@ static void read_dim(struct tlmc_clause *c, enum tlmc_clause_kind kind, const st
                         "`%s` is no dim that `%s` could replace", n->text, c->node->text);
 }
 
-static bool is_repeated(const struct tlmc_ast *settings, uint32_t at)
+bool tlmc_setting_repeats(struct tlmc_clause *c, const struct tlmc_ast *list, uint32_t at)
 {
+    const struct tlmc_ast *n = list->kids[at];
+
     for (uint32_t i = 0; i < at; i++)
-        if (settings->kids[i] && settings->kids[i]->kind == settings->kids[at]->kind &&
-            settings->kids[i]->text == settings->kids[at]->text)
+        if (list->kids[i] && list->kids[i]->kind == n->kind && n->text &&
+            list->kids[i]->text == n->text) {
+            tlmc_sema_error(c->s, c->f, n->span, TLMC_E_SETTING, "`%s` is set twice", n->text);
             return true;
+        }
     return false;
 }
 
@@ -111,16 +115,16 @@ void tlmc_read_settings(struct tlmc_clause *c, enum tlmc_clause_kind kind,
 
         if (!n || (n->kind == TLMC_AST_BIND && kind == TLMC_C_DATA))
             continue;
-        if (n->kind == TLMC_AST_DIM)
+        if (n->kind == TLMC_AST_DIM && !tlmc_setting_repeats(c, settings, i))
             read_dim(c, kind, n);
+        else if (n->kind == TLMC_AST_DIM)
+            continue;
         else if (!row)
             report_unknown(c, kind, n);
         else if (n->kind == TLMC_AST_BIND)
             tlmc_sema_error(c->s, c->f, n->span, TLMC_E_SETTING,
                             "a setting is written without =: %s value;", n->text);
-        else if (!row->repeats && is_repeated(settings, i))
-            tlmc_sema_error(c->s, c->f, n->span, TLMC_E_SETTING, "`%s` is set twice", n->text);
-        else
+        else if (row->repeats || !tlmc_setting_repeats(c, settings, i))
             apply_row(c, row, n);
     }
 }

@@ -16,6 +16,9 @@ static tlm_status train_check_forms(struct tlm_session *session)
 {
     const tlm_train *const train = session->program->train;
 
+    if (train->batch == 0)
+        return tlm_fail(session->error, TLM_ERR_MISMATCH,
+                        "the model is trained on batches of 0 rows");
     for (uint32_t i = 0; i < train->form->input_count; i++)
         if (train->form->inputs[i].rank == 0 || train->form->inputs[i].dims[0] != train->batch)
             return tlm_fail(session->error, TLM_ERR_MISMATCH,

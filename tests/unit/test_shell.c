@@ -269,6 +269,20 @@ static void test_save_every(void **state)
     same_files("a.safetensors", "c.safetensors", 1);
 }
 
+static void test_batch_of_nothing(void **state)
+{
+    tlm_train train = tiny_train;
+    tlm_program program;
+
+    (void)state;
+    train.batch = 0;
+    program = tiny_program(&train);
+    assert_int_equal(run_program(&program, ""), 1);
+    expect(err_text, "batches of 0 rows");
+    assert_int_equal(run_program(&program, "--check-gradients"), 1);
+    expect(err_text, "batches of 0 rows");
+}
+
 static void test_load(void **state)
 {
     static const uint32_t missing[] = { 1 };
@@ -480,6 +494,7 @@ int main(void)
         cmocka_unit_test(test_scalar_loss_says_what_it_leaves_out),
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_save_every),
+        cmocka_unit_test(test_batch_of_nothing),
         cmocka_unit_test(test_load),
         cmocka_unit_test(test_flags),
         cmocka_unit_test(test_bad_data),

@@ -22,8 +22,8 @@ static bool is_carrying(const struct tlmc_ast *node)
            node->kind == TLMC_AST_VALUES;
 }
 
-/* Lists without a bracket before them: what would stand before their first element stands before the
-   statement when the text is read again, and so is put there at once. */
+/* Lists without a bracket before them: what would stand before their first element stands before
+   the statement when the text is read again, and so is put there at once. */
 static bool is_open(const struct tlmc_ast *node)
 {
     return node->kind == TLMC_AST_BINDINGS || node->kind == TLMC_AST_VALUES;

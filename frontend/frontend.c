@@ -1,14 +1,9 @@
 /* The front end in one call, and the table of keys. */
 #include "sema.h"
 
-#include <string.h>
+#include "hash.h"
 
-uint64_t tlmc_fnv1a(uint64_t hash, const char *text, size_t length)
-{
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
+#include <string.h>
 
 static bool read_defines(struct tlmc_sema *s)
 {
@@ -52,11 +47,11 @@ static void describe(struct tlmc_sema *s)
     m->source_name = TLMC_SYM(s, slash ? slash + 1 : s->file->path);
     m->has_entries = s->file->entries.count > 0;
     m->command = command_text(s);
-    m->digest = UINT64_C(0xcbf29ce484222325);
+    m->digest = TLMC_HASH_BASIS;
     for (unsigned i = 0; i < s->files.count; i++) {
         const struct tlmc_source *source = tlmc_sources_get(s->sources, s->files.items[i]->source);
 
-        m->digest = tlmc_fnv1a(m->digest, source->text, source->length);
+        m->digest = tlmc_hash(m->digest, source->text, source->length);
     }
 }
 

@@ -363,7 +363,6 @@ const struct tlmc_ast *tlmc_find_setting(const struct tlmc_ast *settings, const 
 /* ---- finish.c */
 /* Stores of the states, and for inference the nodes that no output needs left out. */
 void tlmc_finish_form(struct tlmc_sema *s, struct tlmc_work *w);
-uint64_t tlmc_fnv1a(uint64_t hash, const char *text, size_t length);
 
 /* ---- clauses.c, train.c, data.c, optimizer.c, settings.c */
 bool tlmc_check_clause_names(struct tlmc_sema *s);

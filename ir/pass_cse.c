@@ -3,6 +3,7 @@
    and backward pass are one run; the accumulate and update phases run apart, so only leaves and
    constants are shared with them. */
 #include "graph_edit.h"
+#include "hash.h"
 #include "pass.h"
 
 #include <string.h>
@@ -12,15 +13,6 @@ struct cse {
     uint32_t *slots; /* node ids of the new graph by hash, TLMC_NONE: free */
     uint32_t capacity;
 };
-
-static uint64_t mix(uint64_t hash, const void *data, size_t bytes)
-{
-    const unsigned char *p = data;
-
-    while (bytes--)
-        hash = (hash ^ *p++) * UINT64_C(1099511628211); /* FNV-1a */
-    return hash;
-}
 
 /* The bits of an attribute's value; lists by their elements. */
 static const void *attr_bits(const struct tlmc_attr *attr, size_t *bytes)
@@ -39,20 +31,19 @@ static const void *attr_bits(const struct tlmc_attr *attr, size_t *bytes)
 /* Order of attributes does not matter: their hashes are summed. */
 static uint64_t hash_node(const struct tlmc_node *node, const uint32_t *inputs)
 {
-    const uint64_t basis = UINT64_C(14695981039346656037);
-    uint64_t hash = mix(basis, &node->op, sizeof node->op), attrs = 0;
+    uint64_t hash = tlmc_hash(TLMC_HASH_BASIS, &node->op, sizeof node->op), attrs = 0;
     uint32_t i;
 
     if (node->input_count)
-        hash = mix(hash, inputs, node->input_count * sizeof *inputs);
+        hash = tlmc_hash(hash, inputs, node->input_count * sizeof *inputs);
     for (i = 0; i < node->attr_count; i++) {
-        uint64_t h = mix(basis, &node->attrs[i].tag, sizeof node->attrs[i].tag);
+        uint64_t h = tlmc_hash(TLMC_HASH_BASIS, &node->attrs[i].tag, sizeof node->attrs[i].tag);
         size_t bytes;
         const void *bits = attr_bits(&node->attrs[i], &bytes);
 
-        attrs += bytes ? mix(h, bits, bytes) : h;
+        attrs += bytes ? tlmc_hash(h, bits, bytes) : h;
     }
-    return mix(hash, &attrs, sizeof attrs);
+    return tlmc_hash(hash, &attrs, sizeof attrs);
 }
 
 static bool attrs_equal(const struct tlmc_node *a, const struct tlmc_node *b)

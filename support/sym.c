@@ -1,6 +1,8 @@
 /* Open addressing with linear probing, at most half full; nothing is ever removed. */
 #include "sym.h"
 
+#include "hash.h"
+
 #include <string.h>
 
 void tlmc_symtab_init(struct tlmc_symtab *table, struct tlmc_arena *arena)
@@ -10,11 +12,7 @@ void tlmc_symtab_init(struct tlmc_symtab *table, struct tlmc_arena *arena)
 
 static uint32_t hash(const char *text, size_t length)
 {
-    uint32_t h = 2166136261u; /* FNV-1a */
-
-    for (size_t i = 0; i < length; i++)
-        h = (h ^ (unsigned char)text[i]) * 16777619u;
-    return h;
+    return (uint32_t)tlmc_hash(TLMC_HASH_BASIS, text, length);
 }
 
 static void grow(struct tlmc_symtab *table)

@@ -172,10 +172,11 @@ static void set_up_params(struct tlmc_emit *e)
             tlmc_names_make(&e->names,
                             tlmc_emit_printf(e, "AT_%s", tlmc_names_upper(e->arena, key)));
     }
-    /* tlm_rt and the fixed members, then a tlm_param each, a counter each form and the scalars;
+    /* tlm_rt and the fixed members, then a tlm_param each, a counter each form, the scalars and rates;
        generous, and asserted by the emitted text. */
     e->head_bytes = 1024 + 128 * (size_t)e->param_count + 8 * (size_t)e->form_count +
-                    4 * (size_t)e->module->scalars.count;
+                    4 * (size_t)e->module->scalars.count +
+                    32 * (size_t)e->module->train.group_count;
     e->head_bytes = aligned(e->head_bytes);
     e->state_bytes = e->head_bytes + aligned(state_bytes);
 }

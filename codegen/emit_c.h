@@ -145,9 +145,11 @@ const char *tlmc_call_symbol(struct tlmc_call *call);
 /* The body (made once for all steps of the same text) and the statement that runs it. */
 void tlmc_call_run(struct tlmc_call *call, const char *base, const char *comment, const char *text,
                    const char *items, double work);
-/* Name of the body with these fields and this text, written if it is new. */
-const char *tlmc_emit_body(struct tlmc_emit *e, const char *base, const char *comment,
-                           const char *fields, const char *text);
+
+/* ---- emit_rates.c: what a model with optimizer groups has for their learning rates */
+bool tlmc_emit_has_rates(const struct tlmc_emit *e);
+void tlmc_emit_rate_tables(struct tlmc_emit *e, struct tlmc_writer *w);
+void tlmc_emit_rate_functions(struct tlmc_writer *w);
 
 /* ---- emit_pointwise.c, emit_calls.c, emit_update.c, emit_user.c */
 void tlmc_emit_pointwise(struct tlmc_emit *e, struct tlmc_emit_form *form,

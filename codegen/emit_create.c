@@ -1,5 +1,5 @@
 /* The model struct, its table of parameters, and the functions that are not entry points: create,
-   reset, params, error, step, seed, scalars. */
+   reset, params, error, step, seed, scalars, learning rates. */
 #include "emit_c.h"
 #include "literal.h"
 
@@ -34,9 +34,12 @@ void tlmc_emit_struct(struct tlmc_emit *e, struct tlmc_strbuf *out)
                "    tlm_rt rt;\n"
                "    unsigned char *weights, *state, *activations;\n",
                "none", "");
-    if (tlmc_emit_training(e) && e->module->scalars.count > 0)
-        tlmc_write(&w, "    float scalars[%{n}]; /* of the next step: docs/runtime-api.md */\n",
-                   "n", tlmc_literal_count(e->arena, e->module->scalars.count));
+    if (tlmc_emit_has_rates(e))
+        tlmc_write(&w,
+                   "    tlm_rate rates[%{groups}]; /* of the optimizer's groups */\n"
+                   "    float scalars[%{n}]; /* of the next step: docs/runtime-api.md */\n",
+                   "groups", tlmc_literal_count(e->arena, e->module->train.group_count), "n",
+                   tlmc_literal_count(e->arena, e->module->scalars.count));
     if (draws(e))
         tlmc_write(
             &w, "    uint64_t runs[%{n}]; /* of each form: random draws are made anew in each */\n",
@@ -182,6 +185,8 @@ static void put_create(struct tlmc_emit *e, struct tlmc_writer *w)
                    "TLM_KINDS_STATE : "
                    "TLM_KINDS_ALL, options->seed);\n",
                    "n", tlmc_literal_count(e->arena, e->param_count));
+    if (tlmc_emit_has_rates(e))
+        tlmc_write(w, "    call_first_rates(m);\n");
     tlmc_write(w, "    *out = m;\n"
                   "    return TLM_OK;\n"
                   "}\n\n");
@@ -217,9 +222,10 @@ static void put_params(struct tlmc_emit *e, struct tlmc_writer *w)
                "{\n"
                "    m->rt.seed = seed;\n"
                "    %{model}_set_step(m, 0);\n"
-               "%{runs}%{call}"
+               "%{rates}%{runs}%{call}"
                "}\n\n",
-               "runs", draws(e) ? "    memset(m->runs, 0, sizeof m->runs);\n" : "", "call",
+               "rates", tlmc_emit_has_rates(e) ? "    call_first_rates(m);\n" : "", "runs",
+               draws(e) ? "    memset(m->runs, 0, sizeof m->runs);\n" : "", "call",
                some ? tlmc_emit_printf(
                           e,
                           "    tlm_init_params(m->params, param_rows, %s, TLM_KINDS_ALL, seed);\n",
@@ -278,6 +284,11 @@ void tlmc_emit_create(struct tlmc_emit *e, struct tlmc_strbuf *out)
     tlmc_writer_init(&w, out);
     tlmc_writer_set(&w, "model", e->model);
     tlmc_writer_set(&w, "MODEL", e->MODEL);
+    if (tlmc_emit_has_rates(e)) {
+        tlmc_emit_rate_tables(e, &w);
+        tlmc_write(&w, "\n");
+        tlmc_emit_rate_functions(&w);
+    }
     put_create(e, &w);
     put_state(e, &w);
     put_params(e, &w);

@@ -51,6 +51,16 @@ static void put_scalars(struct tlmc_emit *e, struct tlmc_writer *w)
                    tlmc_names_upper(e->arena, tlmc_emit_scalar_name(e, i)));
     tlmc_write(w, "%{MODEL}_SCALARS };\n"
                   "float *%{model}_scalars(%{model} *m); /* %{MODEL}_SCALARS of them */\n");
+    if (tlmc_emit_has_rates(e))
+        tlmc_write(w,
+                   "/* Learning rates of the optimizer's groups: after create those of the model's "
+                   "file.  set_lr also fills the\n"
+                   "   scalars of its group for the next step; without it they stay as they are. "
+                   "*/\n"
+                   "enum { %{MODEL}_GROUPS = %{groups} };\n"
+                   "double %{model}_get_lr(const %{model} *m, uint32_t group);\n"
+                   "tlm_status %{model}_set_lr(%{model} *m, uint32_t group, double lr);\n",
+                   "groups", tlmc_literal_count(e->arena, e->module->train.group_count));
 }
 
 static void put_training(struct tlmc_emit *e, struct tlmc_writer *w,

@@ -139,9 +139,6 @@ static void put_form(struct tlmc_emit *e, struct tlmc_writer *w, const char *nam
 static const char *const optimizer_names[TLMC_OPTIMIZER_COUNT] = { "TLM_SGD",     "TLM_ADAM",
                                                                    "TLM_ADAMW",   "TLM_RMSPROP",
                                                                    "TLM_ADAGRAD", "TLM_ADADELTA" };
-static const char *const scalar_names[] = { "TLM_SCALAR_LR",        "TLM_SCALAR_UNDAMPED",
-                                            "TLM_SCALAR_STEP_SIZE", "TLM_SCALAR_SQRT_BC2",
-                                            "TLM_SCALAR_DECAY",     "TLM_SCALAR_CLR" };
 static const char *const schedule_names[] = { "TLM_SCHED_CONSTANT",    "TLM_SCHED_WARMUP",
                                               "TLM_SCHED_COSINE",      "TLM_SCHED_STEP",
                                               "TLM_SCHED_EXPONENTIAL", "TLM_SCHED_ONE_CYCLE" };
@@ -206,27 +203,7 @@ static const char *put_data(struct tlmc_emit *e, struct tlmc_writer *w, const ch
 
 static void put_groups(struct tlmc_emit *e, struct tlmc_writer *w, const struct tlmc_train *train)
 {
-    if (train->group_count > 0) {
-        tlmc_write(w, "/* lr, beta1, beta2, weight_decay, dampening, lr_decay */\n"
-                      "static const tlm_group table_groups[] = {\n");
-        for (uint32_t i = 0; i < train->group_count; i++) {
-            const struct tlmc_group *g = &train->groups[i];
-
-            tlmc_write(w, "    { %{lr}, %{b1}, %{b2}, %{wd}, %{damp}, %{decay} },\n", "lr",
-                       f64(e, g->lr), "b1", f64(e, g->beta1), "b2", f64(e, g->beta2), "wd",
-                       f64(e, g->weight_decay), "damp", f64(e, g->dampening), "decay",
-                       f64(e, g->lr_decay));
-        }
-        tlmc_write(w, "};\n");
-    }
-    if (e->module->scalars.count > 0) {
-        tlmc_write(w, "static const tlm_scalar table_scalars[] = {\n");
-        for (unsigned i = 0; i < e->module->scalars.count; i++)
-            tlmc_write(w, "    { %{kind}, %{group} },\n", "kind",
-                       scalar_names[e->module->scalars.items[i].kind], "group",
-                       count(e, e->module->scalars.items[i].group));
-        tlmc_write(w, "};\n");
-    }
+    tlmc_emit_rate_tables(e, w);
     if (train->schedule.count > 0) {
         tlmc_write(w, "static const tlm_schedule table_schedule[] = {\n");
         for (unsigned i = 0; i < train->schedule.count; i++) {

@@ -7,9 +7,11 @@
 #include <string.h>
 
 /* Functions NAME_<this> of the emitted program: no entry may be called so. */
-static const char *const taken_entries[] = { "create", "destroy", "params",   "reset",
-                                             "train",  "infer",   "generate", "eval",
-                                             "error",  "load",    "save",     "reinit" };
+static const char *const taken_entries[] = { "create",   "destroy",  "params",   "reset",
+                                             "train",    "infer",    "generate", "eval",
+                                             "evaluate", "error",    "load",     "save",
+                                             "reinit",   "get_step", "set_step", "get_seed",
+                                             "set_seed", "get_lr",   "set_lr",   "scalars" };
 
 static const char *const c_keywords[] = { "auto",     "break",   "case",     "char",    "const",
                                           "continue", "default", "do",       "double",  "else",

@@ -5,7 +5,6 @@
 #include "status.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 /* The beta whose power a row needs; 0 with *needed = 0 when it needs none. */
@@ -63,20 +62,11 @@ static double scalars_value(const struct tlm_scalars *scalars, const tlm_scalar 
                             uint64_t step)
 {
     const tlm_group *const group = &scalars->train->groups[row->group];
-    const double lr = group->lr * factor;
     int needed;
     const double beta = scalars_beta(scalars->train, row, &needed);
     const double power = needed ? scalars->powers[scalars_find(scalars, beta)] : 0.0;
 
-    switch (row->kind) {
-    case TLM_SCALAR_LR: return lr;
-    case TLM_SCALAR_UNDAMPED: return step == 0 ? 1.0 : 1.0 - group->dampening;
-    case TLM_SCALAR_STEP_SIZE: return lr / (1.0 - power);
-    case TLM_SCALAR_SQRT_BC2: return sqrt(1.0 - power);
-    case TLM_SCALAR_DECAY: return 1.0 - lr * group->weight_decay;
-    case TLM_SCALAR_CLR: return lr / (1.0 + (double)step * group->lr_decay);
-    }
-    return 0.0;
+    return tlm_scalar_value(row->kind, group, group->lr * factor, power, step);
 }
 
 void tlm_scalars_next(struct tlm_scalars *scalars, uint64_t step, float *block)

@@ -6,6 +6,7 @@
 
 #include "tlm_check.h"
 #include "tlm_math64.h"
+#include "tlm_scalar.h"
 
 #ifdef _OPENMP
 #include <omp.h>

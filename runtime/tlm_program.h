@@ -5,6 +5,7 @@
 #define TLM_PROGRAM_H
 
 #include "tlm.h"
+#include "tlm_scalar.h"
 
 typedef struct tlm_io { /* an input, target, output, loss or metric of a form */
     const char *name;
@@ -38,23 +39,6 @@ typedef enum tlm_optimizer {
     TLM_ADAGRAD,
     TLM_ADADELTA
 } tlm_optimizer;
-
-typedef struct tlm_group { /* one optimizer group: what the step scalars are made of (binary64) */
-    double lr, beta1, beta2, weight_decay, dampening, lr_decay;
-} tlm_group;
-
-typedef enum tlm_scalar_kind {
-    TLM_SCALAR_LR,
-    TLM_SCALAR_UNDAMPED,
-    TLM_SCALAR_STEP_SIZE,
-    TLM_SCALAR_SQRT_BC2,
-    TLM_SCALAR_DECAY,
-    TLM_SCALAR_CLR
-} tlm_scalar_kind;
-typedef struct tlm_scalar {
-    tlm_scalar_kind kind;
-    uint32_t group;
-} tlm_scalar;
 
 typedef enum tlm_schedule_kind {
     TLM_SCHED_CONSTANT,

@@ -39,13 +39,13 @@ static tlm_status train_plane(plane *model)
 {
     tlm_status status = TLM_OK;
 
-    plane_scalars(model)[PLANE_SCALAR_LR] = 0.2f;
-    plane_scalars(model)[PLANE_SCALAR_UNDAMPED] = 1.0f;
     for (unsigned step = 0; status == TLM_OK && step < STEPS; step++) {
         fill_batch(model, step);
         status = plane_train_forward(model);
         if (status == TLM_OK)
             status = plane_train_backward(model);
+        if (status == TLM_OK) /* slower towards the end */
+            status = plane_set_lr(model, 0, step < STEPS / 2 ? 0.2 : 0.1);
         if (status == TLM_OK)
             status = plane_train_step(model);
     }

@@ -65,4 +65,18 @@ def header_in_cplusplus(folder):
     run(["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-I", os.path.join(SOURCE, "runtime"), "-fsyntax-only", "user.cpp"], cwd=folder).ok()
 
 
-main(single_file_stands_alone, model_file_calls, same_bytes, inference_only, header_in_cplusplus)
+def learning_rate_from_c(folder):
+    """NAME_set_lr gives the program's own numbers: the same weights after 20 steps, bit for bit."""
+    emitted(folder, "--single-file")
+    run(["cc", *STRICT, "-O2", "-I.", "-o", "user", os.path.join(SOURCE, "tests/programs/train_from_c.c"), "quickstart_mlp.c", "-lm"], cwd=folder).ok()
+    here = EXAMPLES + "/quickstart_mlp"
+    got = {}
+    for line in run([folder + "/user"], stdin=open(here + "/grid25.csv", "rb").read()).ok().out.splitlines():
+        got.setdefault(line.split()[0], []).append(float.fromhex(line.split()[1]))
+    program = build(example("quickstart_mlp"), folder + "/p")
+    run([program, "--seed", "2026", "--steps", "20", "--save", folder + "/w.safetensors"], cwd=here).ok()
+    wanted = {k: list(struct.unpack(f"<{len(v[2]) // 4}f", v[2])) for k, v in weights(folder + "/w.safetensors").items() if not k.startswith("tlm.")}
+    equal(got, wanted, "weights")
+
+
+main(single_file_stands_alone, model_file_calls, same_bytes, inference_only, header_in_cplusplus, learning_rate_from_c)

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -77,12 +78,45 @@ static void every_op_has_an_emitter(void **state)
     tlmc_arena_free(&arena);
 }
 
+/* A bundled program holds the header of each kernel it calls: it is there and has that kernel.
+   (Moves share one kernel, embedding is gather, store is copy.) */
+static void headers_hold_their_kernels(void **state)
+{
+    static const char *const providers[] = { "native-c", "reference" };
+    struct tlmc_arena arena = { 0 };
+
+    (void)state;
+    for (int i = 0; i < 2 * TLMC_OP_COUNT; i++) {
+        const enum tlmc_op op = (enum tlmc_op)(i / 2);
+        const struct tlmc_op_info *info = tlmc_op_info(op);
+        struct tlmc_handler handler;
+        struct tlmc_strbuf text = { 0 };
+        FILE *file;
+
+        if (!tlmc_handler_find(op, providers[i % 2], TLMC_CPU, &arena, &handler) || !handler.header)
+            continue;
+        file = fopen(tlmc_arena_printf(&arena, TLMC_SOURCE_DIR "/kernels_cpu/%s", handler.header),
+                     "r");
+        if (!file)
+            fail_msg("%s of '%s' does not exist", handler.header, info->name);
+        for (int c = getc(file); c != EOF; c = getc(file))
+            tlmc_strbuf_printf(&text, "%c", c);
+        fclose(file);
+        if (info->family != TLMC_MOVE && op != TLMC_OP_STORE && op != TLMC_OP_EMBEDDING &&
+            !strstr(tlmc_strbuf_text(&text), info->name))
+            fail_msg("%s has no kernel of '%s'", handler.header, info->name);
+        tlmc_strbuf_free(&text);
+    }
+    tlmc_arena_free(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_three_agree),
         cmocka_unit_test(differences_are_told),
         cmocka_unit_test(every_op_has_an_emitter),
+        cmocka_unit_test(headers_hold_their_kernels),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -408,6 +408,9 @@ bool tlmc_emit_c(const tlmc_accepted_plan *accepted, const struct tlmc_emit_opti
         tlmc_emit_refuse(&e, NULL, "%u entries are trained; programs train one", count_trained(&e));
         return false;
     }
+    tlmc_emit_claim_names(&e);
+    if (e.failed)
+        return false;
     for (uint32_t f = 0; f < e.form_count; f++)
         name_offsets(&e, &e.forms[f]);
     e.abi = abi_of(&e);

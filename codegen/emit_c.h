@@ -161,6 +161,9 @@ void tlmc_emit_user_call(struct tlmc_call *call);
 /* ---- whole files */
 void tlmc_emit_create(struct tlmc_emit *e, struct tlmc_strbuf *out);
 void tlmc_emit_struct(struct tlmc_emit *e, struct tlmc_strbuf *out);
+/* Refuses public names that would occur twice: an entry named as a tensor of another, names alike
+   once they are identifiers. */
+void tlmc_emit_claim_names(struct tlmc_emit *e);
 void tlmc_emit_accessors(struct tlmc_emit *e, struct tlmc_strbuf *out);
 void tlmc_emit_header(struct tlmc_emit *e, struct tlmc_strbuf *out);
 void tlmc_emit_main(struct tlmc_emit *e, struct tlmc_strbuf *out);

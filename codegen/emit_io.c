@@ -37,6 +37,52 @@ const char *tlmc_emit_dtype(enum tlmc_dtype dtype)
     TLMC_UNREACHABLE();
 }
 
+static void claim(struct tlmc_emit *e, struct tlmc_symtab *seen, const char *name,
+                  struct tlmc_span span)
+{
+    const uint32_t before = seen->count;
+
+    tlmc_intern(seen, name);
+    if (seen->count > before)
+        return;
+    tlmc_report(e->diags, TLMC_E_NOT_EMITTABLE, span,
+                "two parts of the emitted program would be named `%s`; rename one", name);
+    e->failed = true;
+}
+
+void tlmc_emit_claim_names(struct tlmc_emit *e)
+{
+    static const char *const macros[] = {
+        "ABI", "WEIGHTS_BYTES", "STATE_BYTES", "ACTIVATIONS_BYTES", "ALIGN", "MAX_THREADS", "H"
+    };
+    static const char *const steps[] = { "backward", "accumulate", "step" };
+    const struct tlmc_span nowhere = { 0 };
+    struct tlmc_symtab seen;
+
+    tlmc_symtab_init(&seen, e->arena);
+    for (size_t i = 0; i < sizeof macros / sizeof *macros; i++)
+        claim(e, &seen, tlmc_emit_printf(e, "%s_%s", e->MODEL, macros[i]), nowhere);
+    for (uint32_t f = 0; f < e->form_count; f++) {
+        const struct tlmc_emit_form *form = &e->forms[f];
+
+        for (int kind = 0; kind < TLMC_IO_KINDS; kind++) {
+            const tlmc_io_vec *ios = tlmc_emit_ios(form->form, (enum tlmc_io_kind)kind);
+
+            for (unsigned i = 0; i < ios->count; i++)
+                claim(e, &seen,
+                      tlmc_emit_accessor(e, form, (enum tlmc_io_kind)kind, &ios->items[i]),
+                      ios->items[i].span);
+        }
+        for (size_t i = 0; form->form->mode == TLMC_TRAIN && i < sizeof steps / sizeof *steps; i++)
+            claim(e, &seen, tlmc_emit_printf(e, "%s%s", form->prefix, steps[i]), nowhere);
+    }
+    for (uint32_t f = 0; f < e->form_count; f++) {
+        const tlmc_io_vec *outputs = &e->forms[f].form->outputs;
+
+        claim(e, &seen, e->forms[f].run, outputs->count ? outputs->items[0].span : nowhere);
+    }
+}
+
 /* The functions that hand out the public tensors, for NAME.c. */
 void tlmc_emit_accessors(struct tlmc_emit *e, struct tlmc_strbuf *out)
 {

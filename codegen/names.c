@@ -99,9 +99,22 @@ bool tlmc_names_reserved(const char *name)
     return IS_ONE_OF(name, keywords) || IS_ONE_OF(name, locals) || opens_like_ours(name);
 }
 
+/* What belongs to a model opens with its name and a line: so must no word of ours. */
+static bool is_our_opening(const char *name)
+{
+    const size_t n = strlen(name);
+
+    for (size_t i = 0; i < sizeof reserved_openings / sizeof *reserved_openings; i++)
+        if (strncmp(reserved_openings[i], name, n) == 0 &&
+            strcmp(reserved_openings[i] + n, "_") == 0)
+            return true;
+    return false;
+}
+
 bool tlmc_names_free_for_model(const char *name)
 {
-    return !IS_ONE_OF(name, keywords) && !opens_like_ours(name) && !is_of_libc(name);
+    return !IS_ONE_OF(name, keywords) && !opens_like_ours(name) && !is_our_opening(name) &&
+           !is_of_libc(name);
 }
 
 static bool is_letter(char c)

@@ -335,6 +335,26 @@ static void calls_nothing_forbidden(void **state)
         assert_null(strstr(text_of(f, "net.c"), forbidden[i]));
 }
 
+static void public_names_differ(void **state)
+{
+    static const char *const models[] = {
+        "model m;\nentry a { input x: f32[2]; output y = x + 1.0; }\n"
+        "entry a_input_x { input x: f32[2]; output y = x + 2.0; }\n",
+        "model m;\ninput _x: f32[2];\ninput v_x: f32[2];\noutput y = _x + v_x;\n",
+        "model M;\nentry ABI { input x: f32[2]; output y = x + 1.0; }\n",
+    };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        f->diags.first = f->diags.last = NULL;
+        f->diags.errors = 0;
+        assert_false(emit(f, models[i], NULL));
+        assert_int_equal(f->diags.first->code, TLMC_E_NOT_EMITTABLE);
+        assert_int_not_equal(f->diags.first->span.file, 0);
+        assert_non_null(strstr(f->diags.first->text, "two parts of the emitted program"));
+    }
+}
+
 static void a_model_needs_a_free_name(void **state)
 {
     struct fixture *f = *state;
@@ -353,6 +373,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(long_phases_are_cut, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_body_for_equal_steps, set_up, tear_down),
         cmocka_unit_test_setup_teardown(names_do_not_collide, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(public_names_differ, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_model_needs_a_free_name, set_up, tear_down),
         cmocka_unit_test_setup_teardown(both_compilers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(calls_nothing_forbidden, set_up, tear_down),

@@ -60,6 +60,17 @@ static void reserved_words_give_way(void **state)
     tlmc_arena_free(&arena);
 }
 
+static void models_leave_our_openings_alone(void **state)
+{
+    static const char *const taken[] = { "call", "run", "rows", "table", "part", "call_x", "tlm" };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        assert_false(tlmc_names_free_for_model(taken[i]));
+    assert_true(tlmc_names_free_for_model("caller"));
+    assert_true(tlmc_names_free_for_model("ca"));
+}
+
 static void long_names_are_cut_and_stay_unique(void **state)
 {
     struct tlmc_arena arena = { 0 };
@@ -84,6 +95,7 @@ int main(void)
         cmocka_unit_test(valid_parts),
         cmocka_unit_test(collisions_are_numbered),
         cmocka_unit_test(reserved_words_give_way),
+        cmocka_unit_test(models_leave_our_openings_alone),
         cmocka_unit_test(long_names_are_cut_and_stay_unique),
     };
 

@@ -22,6 +22,7 @@ def digits_mlp(folder):
     check(lines, f"no validation line in:\n{out[-1500:]}")
     accuracy = float(lines[-1].split("accuracy=")[1].split()[0])
     check(accuracy >= 0.97, f"held-out accuracy {accuracy}")
+    check(lines[-1] in open(EXAMPLES + "/digits_mlp/README.md").read(), f"the README promises another line than {lines[-1]!r}")
 
 
 def char_gpt(folder):
@@ -32,6 +33,8 @@ def char_gpt(folder):
     check(steps[-1] < 2.6, f"training loss {steps}: the text's unigram entropy is 3.12 nats")
     held = [float(line.split("loss=")[1].split()[0]) for line in out.splitlines() if line.startswith("validate")]
     check(held and held[-1] < 2.8, f"validation loss {held}")
+    last = [line for line in out.splitlines() if line.startswith("validate")][-1]
+    check(last in open(cwd + "/README.md").read(), f"the README promises another line than {last!r}")
     text = run([program, "--load", folder + "/w.safetensors", "--generate", "--prompt", "We the People", "--tokens", "80"], cwd=cwd).ok().out
     check("We the People" in text and len(text) > 80, f"generated text: {text!r}")
     again = run([program, "--load", folder + "/w.safetensors", "--generate", "--prompt", "We the People", "--tokens", "80"], cwd=cwd).ok().out
@@ -44,7 +47,7 @@ def gpt2(folder):
     run([sys.executable, EXAMPLES + "/gpt2/make_tokens.py", folder + "/tokens.npy"]).ok()
     program = build(example("gpt2"), folder + "/p", *options)
     out = run([program, "--steps", "1", "--save", folder + "/w.safetensors"], cwd=folder).ok().out
-    check("step 0: loss=" in out, out)
+    check("step 0: loss=4.625401" in out and "step 0: loss=4.625401" in open(EXAMPLES + "/gpt2/README.md").read(), out)
     keys = weights(folder + "/w.safetensors")
     check("transformer.h.1.attn.c_attn.weight" in keys and "transformer.wte.weight" in keys, f"keys {sorted(keys)[:5]}")
     # the published names lack the prefix: the clause maps them

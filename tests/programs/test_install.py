@@ -48,6 +48,9 @@ def own_kernel(folder):
     equal(shape, (2, 4), "shape")
     equal(w[4:], [0.25] * 4, "second row")
     check(abs(sum(w[:4]) - 1.0) < 1e-6 and w[3] > w[2] > w[1] > w[0], f"first row {w[:4]}")
+    printed = run([folder + "/p", "--infer", "--input", f"scores={here}/scores.npy"]).ok().out.split("\n")
+    readme = open(here + "/README.md").read()
+    check(all(line in readme for line in printed), f"the README promises another output than {printed}")
     plain = tlmc("plan", example("own_kernel")).ok().out
     check("native_c.softmax" in plain, "without --capsules the plan takes native_c")
     bad = open(here + "/my_kernels.capsules").read()

@@ -31,7 +31,7 @@ struct tlmc_emission {
 };
 
 /* False when something cannot be emitted (reported to diags: a capsule without an emitter, a kernel
- * text missing). */
+   text missing). */
 bool tlmc_emit_c(const tlmc_accepted_plan *plan, const struct tlmc_emit_options *options,
                  struct tlmc_emission *out, struct tlmc_diags *diags);
 void tlmc_emission_free(struct tlmc_emission *emission);

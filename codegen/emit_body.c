@@ -69,7 +69,7 @@ const char *tlmc_call_symbol(struct tlmc_call *call)
     enum tlmc_dtype dtype;
 
     /* The element type in a symbol is that of the moved or reduced tensor: argmax counts in its
-     * operand's. */
+       operand's. */
     if (node->result_count > 0 && node->op != TLMC_OP_ARGMAX)
         dtype = graph->values[node->first_result].type.dtype;
     else

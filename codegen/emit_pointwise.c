@@ -64,7 +64,7 @@ static bool is_move(const struct tlmc_node *node)
 }
 
 /* A broadcast, copy or view read through: its operand under the map that puts it where the result
- * is read. */
+   is read. */
 static struct map operand_map(const struct tlmc_type *x, const struct tlmc_type *y,
                               const struct map *map)
 {
@@ -151,8 +151,8 @@ static double formula_cost(const struct tlmc_node *node)
     return 16;
 }
 
-/* The prefix of the node's formula; false and reported when its capsule does not fit the handler.
- */
+/* The prefix of the node's formula; false and reported when its capsule does not fit the
+   handler. */
 static bool bind_formula(struct loop *loop, uint32_t id)
 {
     const struct tlmc_node *node = &loop->graph->nodes[id];

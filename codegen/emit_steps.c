@@ -136,7 +136,7 @@ static void step_comment(struct tlmc_emit *e, const struct tlmc_emit_form *form,
 /* ---- one step */
 
 /* The handler of the step's first node; false and reported when there is none, or it does not fit
- * the capsule. */
+   the capsule. */
 static bool bind(struct tlmc_emit *e, const struct tlmc_call *call, struct tlmc_handler *handler)
 {
     const char *error = "no emitter";
@@ -255,7 +255,7 @@ static const char *scope_of(const struct tlmc_emit_form *form, const struct tlmc
 }
 
 /* The end of the part that begins at `begin`: the last change of scope before the limit, or the
- * limit. */
+   limit. */
 static uint32_t part_end(const struct tlmc_emit_form *form, enum tlmc_phase phase, uint32_t begin)
 {
     uint32_t active = 0, change = 0, i;

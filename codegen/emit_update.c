@@ -124,7 +124,7 @@ void tlmc_emit_update(struct tlmc_call *call)
 /* ---- several nodes: a table */
 
 /* The expression of a column for row i of the table: every node's operand lies in the same block,
- * or is the same. */
+   or is the same. */
 struct column {
     bool used, same; /* same: one pointer for all */
     enum tlmc_place place;

@@ -1,5 +1,5 @@
 /* In: names as the user wrote them, in any bytes.  Out: identifiers, unique in their table (rule in
- * names.h). */
+   names.h). */
 #include "names.h"
 
 #include <stdio.h>
@@ -41,7 +41,7 @@ static const char *const reserved_openings[] = { "tlm",      "TLM",      "INT", 
                                                  "part_",    "table_",   "rows_", "call_" };
 
 /* Functions of math.h and string.h, with f and l at the end too, and of the other headers that
- * programs include. */
+   programs include. */
 static const char *const libc_math[] = {
     "acos",      "acosh",     "asin",       "asinh", "atan",      "atan2",  "atanh",   "cbrt",
     "ceil",      "copysign",  "cos",        "cosh",  "erf",       "erfc",   "exp",     "exp2",

@@ -30,7 +30,7 @@ const char *tlmc_names_valid(struct tlmc_arena *arena, const char *wanted);
 const char *tlmc_names_upper(struct tlmc_arena *arena, const char *name);
 bool tlmc_names_reserved(const char *name);
 /* Neither a keyword nor a function or type of the C headers that generated programs include, nor an
- * opening of ours. */
+   opening of ours. */
 bool tlmc_names_free_for_model(const char *name);
 
 #endif

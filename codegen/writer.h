@@ -29,7 +29,7 @@ void tlmc_writer_init(struct tlmc_writer *writer, struct tlmc_strbuf *out);
 /* Writes out a last unended line and frees what the writer holds. */
 void tlmc_writer_end(struct tlmc_writer *writer);
 /* A hole that every later template may use; set again, it changes.  The texts must outlive the
- * writer. */
+   writer. */
 void tlmc_writer_set(struct tlmc_writer *writer, const char *name, const char *text);
 
 void tlmc_writer_template(struct tlmc_writer *writer, const char *text, ...);

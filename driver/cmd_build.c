@@ -1,5 +1,5 @@
 /* tlmc build and tlmc run: emit single files, compile them with the system's C compiler, run the
- * program. */
+   program. */
 #define _GNU_SOURCE /* environ */
 #include "commands.h"
 #include "output.h"
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 /* The exit status of a program run to its end; 2 when it cannot be started; 128 + n when signal n
- * ended it. */
+   ended it. */
 static int run_program(char *const *argv)
 {
     pid_t pid;
@@ -129,7 +129,7 @@ static int write_sources(const struct tlmc_emission *emission, const char *folde
 }
 
 /* Emits and compiles to `program`, or to a program in `temporary` when that is NULL (its path into
- * `made`). */
+   `made`). */
 static int build(const struct tlmc_options *options, const char *program, const char *temporary,
                  char *made, size_t size)
 {

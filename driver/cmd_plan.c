@@ -1,5 +1,5 @@
 /* tlmc plan: which code computes which number, who vouches for it, with what arithmetic, in what
- * memory. */
+   memory. */
 #include "commands.h"
 #include "pipeline.h"
 

@@ -1,5 +1,5 @@
 /* tlmc: the command.  In: argv.  Out: an exit status (0 accepted, 1 input rejected, 2 usage, 3 plan
- * not accepted). */
+   not accepted). */
 #include "commands.h"
 
 #include <stdio.h>

@@ -26,7 +26,7 @@ struct tlmc_options {
 };
 
 /* 0: go on with options->run; else *status is the exit status (help was printed, or the line is
- * wrong). */
+   wrong). */
 bool tlmc_options_parse(struct tlmc_options *options, int argc, char **argv, int *status);
 void tlmc_options_free(struct tlmc_options *options);
 bool tlmc_opt_given(const struct tlmc_options *options, enum tlmc_option option);

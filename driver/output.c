@@ -74,8 +74,8 @@ bool tlmc_write_file(const char *folder, const char *name, const char *text, siz
     if (fd < 0) {
         fail("write", path.text);
     } else {
-        /* mkstemp makes files private; a replaced file keeps its mode, a new one gets the usual one
-         */
+        /* mkstemp makes files private; a replaced file keeps its mode, a new one gets the usual
+           one */
         const mode_t mask = umask(0);
         const mode_t mode = stat(path.text, &old) == 0 ? old.st_mode & 07777 : 0666 & ~mask;
 

@@ -10,7 +10,7 @@
 bool tlmc_make_folder(const char *path); /* with its parents */
 bool tlmc_write_file(const char *folder, const char *name, const char *text, size_t length);
 /* A fresh folder below $TMPDIR (or /tmp) into path; remove it with tlmc_remove_folder (files only,
- * one level). */
+   one level). */
 bool tlmc_temporary_folder(char *path, size_t size);
 void tlmc_remove_folder(const char *path);
 

@@ -31,7 +31,7 @@ extern const struct tlmc_program_text tlmc_program_texts[];
 
 void tlmc_compilation_begin(struct tlmc_compilation *c, const struct tlmc_options *options);
 /* Prints what was reported and frees everything; returns `status`, or TLMC_EXIT_INPUT if it was 0
- * and there are errors. */
+   and there are errors. */
 int tlmc_compilation_end(struct tlmc_compilation *c, int status);
 
 /* Each stage returns TLMC_EXIT_OK or the exit status to end with. */

@@ -1,5 +1,5 @@
 /* Binds the arguments of a function to its signature: by position, then by name, then defaults;
- * checks kinds. */
+   checks kinds. */
 #include "sema.h"
 
 #include <math.h>

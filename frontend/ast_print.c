@@ -306,7 +306,7 @@ static void start_line(struct printer *p)
 }
 
 /* The node in one line from here, with `tail` more columns behind it; its text is then in
- * p->scratch. */
+   p->scratch. */
 static bool fits(struct printer *p, const struct tlmc_ast *node, size_t tail)
 {
     struct flat f = { .out = &p->scratch };
@@ -328,7 +328,7 @@ static void put_flat(struct printer *p, const struct tlmc_ast *node)
 }
 
 /* Comments above a node, or above the end of a list; `first`: an empty line would follow an opening
- * bracket. */
+   bracket. */
 static void leading(struct printer *p, const struct tlmc_ast *node, bool first)
 {
     for (const struct tlmc_comment *c = node->comments; c; c = c->next) {
@@ -421,7 +421,7 @@ static void bracketed(struct printer *p, const struct tlmc_ast *list, const char
 }
 
 /* Elements of `output a, b;` and of a setting: from the current column, one a line when they do not
- * fit. */
+   fit. */
 static void aligned(struct printer *p, const struct tlmc_ast *list, size_t tail)
 {
     const unsigned outer = p->indent;

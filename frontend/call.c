@@ -1,5 +1,5 @@
 /* Calls: the callee, its arguments, and for a block a frame of its own in the scope that `as`
- * names. */
+   names. */
 #include "sema.h"
 
 #include <string.h>

@@ -307,7 +307,7 @@ static struct tlmc_val eval_kind(struct tlmc_sema *s, struct tlmc_frame *f,
 }
 
 /* Bounds what a form may cost, so that no text keeps the compiler busy for hours or overflows its
- * stack. */
+   stack. */
 static bool may_go_on(struct tlmc_sema *s, struct tlmc_frame *f, const struct tlmc_ast *n)
 {
     if (s->stop)

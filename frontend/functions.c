@@ -1,5 +1,5 @@
 /* Calls of ops and of the functions of functions.def: attributes, reductions, row-wise ops, random
- * draws, queries. */
+   draws, queries. */
 #include "sema.h"
 
 #include <string.h>

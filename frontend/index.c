@@ -1,5 +1,5 @@
 /* Indexing and members: x[i, a:b:c, ...] as slice and reshape; inst.param as a read of a parameter
- * by its key. */
+   by its key. */
 #include "sema.h"
 
 #include <string.h>

@@ -188,7 +188,7 @@ static bool resolve_call(struct tlmc_sema *s, struct tlmc_frame *f, const struct
 /* ---- constant expressions */
 
 /* The nodes that a value is computed from, as a graph of its own in `scratch`; *elements counts
- * what they hold. */
+   what they hold. */
 static struct tlmc_graph *cut_out(const struct tlmc_graph *g, struct tlmc_arena *scratch,
                                   uint32_t value, uint32_t *inner, int64_t *elements)
 {

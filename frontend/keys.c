@@ -184,7 +184,7 @@ static const char *kind_name(enum tlmc_param_kind kind)
 }
 
 /* The module's entry of a key: made, or checked against what other forms said.  TLMC_NONE after a
- * report. */
+   report. */
 static uint32_t agree(struct tlmc_sema *s, struct tlmc_frame *f, const struct tlmc_ast *n,
                       const struct tlmc_param *want, bool reused)
 {

@@ -1,5 +1,5 @@
 /* Open addressing, linear probing; keys are pointers of the symbol table, so equality is one
- * compare. */
+   compare. */
 #include "map.h"
 
 static uint32_t hash_of(tlmc_sym key)

@@ -1,5 +1,5 @@
 /* A small hash map from interned names to 32-bit numbers.  Memory: the arena's; entries are never
- * removed. */
+   removed. */
 #ifndef TLMC_FRONTEND_MAP_H
 #define TLMC_FRONTEND_MAP_H
 

@@ -215,7 +215,7 @@ static uint32_t utf8_length(const unsigned char *s, uint32_t n)
 }
 
 /* A source is UTF-8 without NUL.  Anything else is another kind of file: one message, and nothing
- * of it is parsed. */
+   of it is parsed. */
 static bool is_text(struct tlmc_parser *p)
 {
     const unsigned char *s = (const unsigned char *)p->source->text;

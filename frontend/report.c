@@ -1,5 +1,5 @@
 /* Diagnostics of the semantic stage: the trail of block calls, texts of values for messages, near
- * names. */
+   names. */
 #include "sema.h"
 
 #include <stdlib.h>

@@ -79,7 +79,7 @@ void tlmc_declare(struct tlmc_sema *s, struct tlmc_frame *f, const struct tlmc_a
 }
 
 /* The declarations of the file as its blocks see them; of the model they are those of the form
- * being built. */
+   being built. */
 static struct tlmc_frame *file_scope(struct tlmc_sema *s, struct tlmc_file *file)
 {
     if (file == s->file)

@@ -195,7 +195,7 @@ void tlmc_scope_close(struct tlmc_frame *f, uint32_t mark);
 struct tlmc_val tlmc_lookup(struct tlmc_sema *s, struct tlmc_frame *f, tlmc_sym name,
                             struct tlmc_span span);
 /* A function by name: a variable or argument that holds one, a block, a function, an op; NULL after
- * a report. */
+   a report. */
 const struct tlmc_fn *tlmc_lookup_fn(struct tlmc_sema *s, struct tlmc_frame *f, tlmc_sym name,
                                      struct tlmc_span span);
 const struct tlmc_fn *tlmc_find_op_fn(struct tlmc_sema *s, tlmc_sym name);
@@ -209,8 +209,8 @@ bool tlmc_eval_dtype(struct tlmc_sema *s, struct tlmc_frame *f, const struct tlm
                      enum tlmc_dtype *out);
 bool tlmc_eval_sizes(struct tlmc_sema *s, struct tlmc_frame *f, const struct tlmc_ast *list,
                      int *rank, int64_t *dims);
-/* A compile-time value as an argument or result of a written kind; false after a report at `span`.
- */
+/* A compile-time value as an argument or result of a written kind; false after a report at
+   `span`. */
 bool tlmc_convert(struct tlmc_sema *s, struct tlmc_frame *f, const struct tlmc_frame *at,
                   struct tlmc_span span, const char *what, const struct tlmc_ast *type,
                   struct tlmc_val *v);
@@ -243,7 +243,7 @@ uint32_t tlmc_emit(struct tlmc_sema *s, struct tlmc_frame *f, const struct tlmc_
                    enum tlmc_op op, const uint32_t *inputs, uint32_t input_count,
                    const struct tlmc_attr *attrs, uint32_t attr_count);
 /* A number, bool or nested list as a constant tensor; `like` is the element type beside it,
- * TLMC_DTYPE_COUNT: none. */
+   TLMC_DTYPE_COUNT: none. */
 bool tlmc_to_tensor(struct tlmc_sema *s, struct tlmc_frame *f, const struct tlmc_ast *n,
                     const struct tlmc_val *v, enum tlmc_dtype like, struct tlmc_val *out);
 /* v with the flags of a tensor made from these. */
@@ -340,7 +340,7 @@ struct tlmc_instance *tlmc_instance_root(struct tlmc_sema *s);
 struct tlmc_instance *tlmc_instance_find(struct tlmc_sema *s, const struct tlmc_instance *inst,
                                          tlmc_sym part);
 /* The instance an `as` names, entered; *shared says whether its keys may be there already.  NULL
- * after a report. */
+   after a report. */
 struct tlmc_instance *tlmc_instance_enter(struct tlmc_sema *s, struct tlmc_frame *f,
                                           const struct tlmc_ast *as, bool *shared);
 void tlmc_declare_param(struct tlmc_sema *s, struct tlmc_frame *f, const struct tlmc_ast *n);
@@ -390,8 +390,8 @@ enum tlmc_clause_kind {
     TLMC_C_VALIDATION
 };
 
-/* Hands each setting of these braces to its row of settings.def; reports unknown and repeated ones.
- */
+/* Hands each setting of these braces to its row of settings.def; reports unknown and repeated
+   ones. */
 void tlmc_read_settings(struct tlmc_clause *c, enum tlmc_clause_kind kind,
                         const struct tlmc_ast *settings);
 #define SETTING(clause, name, handler, repeats) \

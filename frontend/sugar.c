@@ -1,5 +1,5 @@
 /* Shapes, creation and queries: what is written short and lowered to reshape, permute, slice,
- * concat and constants. */
+   concat and constants. */
 #include "sema.h"
 
 #include <stdlib.h>
@@ -51,7 +51,7 @@ static struct tlmc_results reshaped(struct tlmc_call *c, int rank, const int64_t
 }
 
 /* ---- reshape, permute, broadcast: written, so they stand in the graph even when they change
- * nothing */
+   nothing */
 
 /* Fills in the one -1. */
 static bool complete_shape(struct tlmc_call *c, int rank, int64_t *dims)

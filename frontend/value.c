@@ -130,8 +130,8 @@ const char *tlmc_val_kind_name(enum tlmc_val_kind kind)
     return names[kind];
 }
 
-/* The shortest decimal text that reads back as the same binary64, always with a point or exponent.
- */
+/* The shortest decimal text that reads back as the same binary64, always with a point or
+   exponent. */
 static const char *float_text(double value, char buf[32])
 {
     if (isnan(value))

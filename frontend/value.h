@@ -43,7 +43,7 @@ struct tlmc_val {
 };
 
 /* Lists are immutable; an append may share the storage of what it extends (`used` says how much of
- * it is taken). */
+   it is taken). */
 struct tlmc_val_store {
     uint32_t used, capacity;
     struct tlmc_val *items;

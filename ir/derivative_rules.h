@@ -18,16 +18,16 @@ struct tlmc_vjp {
 typedef void tlmc_vjp_rule(struct tlmc_vjp *v);
 
 /* Operand and result values, and the gradient of the first result, which is there whenever a rule
- * runs. */
+   runs. */
 uint32_t tlmc_vjp_in(const struct tlmc_vjp *v, uint32_t input);
 uint32_t tlmc_vjp_result(const struct tlmc_vjp *v, uint32_t index);
 uint32_t tlmc_vjp_grad(const struct tlmc_vjp *v);
 bool tlmc_vjp_wants(const struct tlmc_vjp *v, uint32_t input);
 /* Adds a contribution to the gradient of an operand: the first one stands alone, later ones are
- * added on the right. */
+   added on the right. */
 void tlmc_vjp_give(struct tlmc_vjp *v, uint32_t input, uint32_t contribution);
 /* Scatter-like rules add into what is there: the gradient so far (zeros if none), then what
- * replaces it. */
+   replaces it. */
 uint32_t tlmc_vjp_base(struct tlmc_vjp *v, uint32_t input);
 void tlmc_vjp_replace(struct tlmc_vjp *v, uint32_t input, uint32_t grad);
 

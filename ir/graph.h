@@ -36,7 +36,7 @@ struct tlmc_attr {
 };
 
 /* Forward: the model.  Backward: gradients.  Accumulate: adding micro-batches.  Update: clip,
- * optimizer. */
+   optimizer. */
 enum tlmc_phase {
     TLMC_FORWARD,
     TLMC_BACKWARD,
@@ -115,7 +115,7 @@ struct tlmc_shape_error {
 };
 
 /* Result types of (op, inputs, attrs); false and *error when the operands do not fit.  results has
- * room for 4. */
+   room for 4. */
 bool tlmc_shape_infer(enum tlmc_op op, const struct tlmc_type *const *inputs, uint32_t input_count,
                       const struct tlmc_attr *attrs, uint32_t attr_count, struct tlmc_type *results,
                       struct tlmc_shape_error *error);
@@ -128,7 +128,7 @@ uint32_t tlmc_add_node(struct tlmc_graph *graph, enum tlmc_op op, const uint32_t
                        uint32_t input_count, const struct tlmc_attr *attrs, uint32_t attr_count);
 
 /* ---- builders with a TLMC_BUG on misuse; each returns a value.  Those that change nothing return
- * their input. */
+   their input. */
 uint32_t tlmc_build1(struct tlmc_graph *g, enum tlmc_op op, uint32_t x);
 uint32_t tlmc_build2(struct tlmc_graph *g, enum tlmc_op op, uint32_t a, uint32_t b);
 uint32_t tlmc_build3(struct tlmc_graph *g, enum tlmc_op op, uint32_t a, uint32_t b, uint32_t c);
@@ -153,7 +153,7 @@ uint32_t tlmc_build_slice(struct tlmc_graph *g, uint32_t x, const int64_t *start
                           const int64_t *stops, const int64_t *steps);
 uint32_t tlmc_build_cast(struct tlmc_graph *g, uint32_t x, enum tlmc_dtype dtype);
 /* a @ b; a right operand of rank 2 under a left one of higher rank becomes reshape, 2-D product,
- * reshape. */
+   reshape. */
 uint32_t tlmc_build_matmul(struct tlmc_graph *g, uint32_t a, uint32_t b);
 /* Row-wise op over any axis: permutes it to the end and back. */
 uint32_t tlmc_build_rowwise(struct tlmc_graph *g, enum tlmc_op op, uint32_t x, uint32_t mask,

@@ -10,8 +10,8 @@ enum { TLMC_MAX_RESULTS = 4 };
 
 const struct tlmc_attr *tlmc_attr_of(const struct tlmc_attr *attrs, uint32_t count,
                                      enum tlmc_attr_tag tag);
-/* Appends a node as it is, with these result types; inputs and attributes are shared, not copied.
- */
+/* Appends a node as it is, with these result types; inputs and attributes are shared, not
+   copied. */
 uint32_t tlmc_graph_append(struct tlmc_graph *graph, const struct tlmc_node *node,
                            const struct tlmc_type *results);
 

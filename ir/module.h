@@ -244,7 +244,7 @@ void tlmc_form_results(const struct tlmc_form *form, void (*visit)(void *context
 const char *tlmc_mode_name(enum tlmc_mode mode); /* "infer", "train", "eval", "generate" */
 const char *tlmc_optimizer_name(enum tlmc_optimizer optimizer);
 /* NULL when the graph's rules hold and the form's values, slots and gradients fit the module; else
- * what is broken. */
+   what is broken. */
 const char *tlmc_form_verify(const struct tlmc_module *module, const struct tlmc_form *form);
 struct tlmc_strbuf;
 void tlmc_module_print(const struct tlmc_module *module, struct tlmc_strbuf *out);

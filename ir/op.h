@@ -1,5 +1,5 @@
 /* Queries on the op table (ops.def), the attribute table (attrs.def) and the element types
- * (dtype.def). */
+   (dtype.def). */
 #ifndef TLMC_IR_OP_H
 #define TLMC_IR_OP_H
 
@@ -70,8 +70,8 @@ const struct tlmc_op_info *tlmc_op_info(enum tlmc_op op);
 /* TLMC_OP_COUNT when no op has this name. */
 enum tlmc_op tlmc_op_find(const char *name);
 bool tlmc_op_has_attr(enum tlmc_op op, enum tlmc_attr_tag tag);
-/* An op of the design that this version has no row for (conv, max_pool, ...): a message can say so.
- */
+/* An op of the design that this version has no row for (conv, max_pool, ...): a message can say
+   so. */
 bool tlmc_op_is_planned(const char *name);
 
 /* Operands of an UPDATE op, one letter each: w a leaf that is written, t a tensor of the first

@@ -46,7 +46,7 @@ void tlmc_pass_dce(struct tlmc_module *module, struct tlmc_diags *diags);
 void tlmc_autodiff(struct tlmc_graph *graph, uint32_t loss, const uint32_t *wanted, uint32_t count,
                    uint32_t *out);
 /* The same from several seeded values: seeds[i] is the incoming gradient of outputs[i] (test tool
- * and inner use). */
+   and inner use). */
 void tlmc_vjp(struct tlmc_graph *graph, const uint32_t *outputs, const uint32_t *seeds,
               uint32_t output_count, const uint32_t *wanted, uint32_t count, uint32_t *out);
 /* Forward mode: tangents[i] of inputs[i] -> tangents of outputs (TLMC_NONE: zero). */

@@ -165,7 +165,7 @@ static uint32_t simplify(struct canonical *c, const struct tlmc_node *node)
         return x;
     if (node->op == TLMC_OP_RESHAPE) {
         /* one that keeps the shape costs nothing: it stays, so that the report shows the model's
-         * own ops */
+           own ops */
         if (tlmc_type_equal(tlmc_value_type(c->graph, x), type))
             return TLMC_NONE;
         return simple_reshape(c, x, type->rank, type->dims);
@@ -259,7 +259,7 @@ static void run(struct tlmc_form *form)
 }
 
 /* needs: gradients made (detach goes).  keeps: every rule of the verifier, every bit.  breaks:
- * value ids. */
+   value ids. */
 void tlmc_pass_canonical(struct tlmc_module *module, struct tlmc_diags *diags)
 {
     unsigned i;

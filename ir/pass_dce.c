@@ -46,7 +46,7 @@ static void spread(struct dce *d)
 }
 
 /* Drops inputs of an inference form that nothing reads; new_slot gets each old input's place,
- * TLMC_NONE if dropped. */
+   TLMC_NONE if dropped. */
 static void drop_inputs(struct dce *d, struct tlmc_module *module, struct tlmc_form *form,
                         uint32_t *new_slot)
 {
@@ -117,7 +117,7 @@ static void run(struct tlmc_module *module, struct tlmc_form *form)
 }
 
 /* needs: nothing.  keeps: every rule of the verifier.  breaks: value ids; slots of inference forms'
- * inputs. */
+   inputs. */
 void tlmc_pass_dce(struct tlmc_module *module, struct tlmc_diags *diags)
 {
     unsigned i;

@@ -1,9 +1,9 @@
 /* Constant folding.  In: any form.  Out: nodes of constants replaced by constants: moves of
    elements, integer and logical ops, comparisons, choices, and + - * / sqrt and sign in binary32,
-   which are correctly rounded everywhere (NUMERICS.md).  Nothing whose bits belong to a kernel is
-   folded: no other formula, no sum.  A result that is one number all over becomes a scalar constant
-   and a broadcast; others only up to MAX_ELEMENTS, since they end as a table in the emitted text.
- */
+   which are correctly rounded everywhere (docs/numerics.md).  Nothing whose bits belong to a kernel
+   is folded: no other formula, no sum.  A result that is one number all over becomes a scalar
+   constant and a broadcast; others only up to MAX_ELEMENTS, since they end as a table in the
+   emitted text. */
 #include "graph_edit.h"
 #include "pass.h"
 
@@ -285,7 +285,7 @@ static struct known evaluate(struct fold *f, const struct tlmc_node *node, const
 }
 
 /* Broadcasts, iota and views of them cost a kernel nothing: they are known to what follows, and
- * stay. */
+   stay. */
 static bool is_replaced(const struct fold *f, const struct tlmc_node *node, const uint32_t *inputs,
                         const struct known *known)
 {

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* NUMERICS.md: scale min(1, max / (norm + eps)). */
+/* docs/numerics.md: scale min(1, max / (norm + eps)). */
 #define CLIP_NORM_EPS 1e-6
 
 enum { MAX_STATES = 3, MAX_OPERANDS = 8, MAX_ATTRS = 5 };
@@ -177,7 +177,7 @@ static void attribute(struct update *u, enum tlmc_attr_tag tag, double value)
 }
 
 /* A state of the optimizer as operand, under PyTorch's name; TLMC_NONE in its place when it is not
- * kept. */
+   kept. */
 static void state(struct step *s, struct update *u, const char *name, bool kept, double init,
                   uint32_t param)
 {
@@ -329,7 +329,7 @@ static void find_leaves(struct step *s, uint32_t param_count)
 }
 
 /* needs: autodiff.  keeps: every rule of the verifier, and value ids.  breaks: lists of module
- * params and scalars. */
+   params and scalars. */
 void tlmc_pass_optimizer(struct tlmc_module *module, struct tlmc_diags *diags)
 {
     const uint32_t param_count = module->params.count;

@@ -1,5 +1,5 @@
 /* Shape rules of ops that sum: reductions, matmul, the row-wise ops, the losses, each with its
- * backward ops. */
+   backward ops. */
 #include "shape_rules.h"
 
 /* x with its axes first .. first + count - 1 kept at size 1, or dropped. */

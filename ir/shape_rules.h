@@ -34,7 +34,7 @@ const struct tlmc_attr *tlmc_shape_attr(const struct tlmc_shape_query *q, enum t
 int64_t tlmc_shape_int(const struct tlmc_shape_query *q, enum tlmc_attr_tag tag);
 double tlmc_shape_float(const struct tlmc_shape_query *q, enum tlmc_attr_tag tag);
 /* The type of `dtype` with the shape attribute's sizes; false with a message when it is over a
- * limit. */
+   limit. */
 bool tlmc_shape_from_attr(struct tlmc_shape_query *q, enum tlmc_dtype dtype, struct tlmc_type *out);
 /* False with a message when a computed result is over a limit. */
 bool tlmc_shape_check_fits(struct tlmc_shape_query *q, const struct tlmc_type *type);

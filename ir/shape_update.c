@@ -1,5 +1,5 @@
 /* Shape rules of the ops that write a leaf in place: which operands there are is told by
- * tlmc_op_update_operands. */
+   tlmc_op_update_operands. */
 #include "shape_rules.h"
 
 #include <stdio.h>

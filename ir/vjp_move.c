@@ -1,5 +1,5 @@
 /* VJP rules of the ops that move elements: each is the move back.  Where elements were repeated,
- * they are summed. */
+   they are summed. */
 #include "derivative_rules.h"
 
 #define G tlmc_vjp_grad(v)
@@ -77,7 +77,7 @@ void tlmc_vjp_slice_vjp(struct tlmc_vjp *v)
 }
 
 /* Adds g at the places that `index` took from operand x; what has been accumulated for x is the
- * base. */
+   base. */
 static void scatter(struct tlmc_vjp *v, uint32_t x, uint32_t index, int64_t axis)
 {
     const struct tlmc_attr attr = tlmc_attr_int(TLMC_A_AXIS, axis);

@@ -1,5 +1,5 @@
 /* VJP rules of the pointwise ops.  A rule gives each wanted operand its contribution, in operand
- * order. */
+   order. */
 #include "derivative_rules.h"
 
 #define A tlmc_vjp_in(v, 0)

@@ -1,5 +1,5 @@
 /* iota, gather (embedding is gather with outer 1), scatter_add.  Indices are checked before the
- * call. */
+   call. */
 #ifndef TLMK_INDEX_H
 #define TLMK_INDEX_H
 
@@ -39,7 +39,7 @@ TLMK_GATHER(bool, uint8_t)
 
 /* y [outer, axis, inner] holds the base; an item adds to 64 neighbours along the inner axis,
    over the whole scattered axis; updates [outer, n, inner] are added in increasing order of
- * n */
+   n */
 TLM_INLINE void tlmk_f32_scatter_add__cpu_rows(const int level, float *y, const int32_t *index,
                                                const float *updates, size_t outer, size_t axis,
                                                size_t inner, size_t n, size_t begin, size_t end)

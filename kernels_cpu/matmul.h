@@ -17,8 +17,8 @@ enum {
     TLM_K_BLOCK = 512,
     TLMK_MM_SMALL = 4096, /* products below it are not worth a tile */
     TLMK_MM_GROUP = 48,   /* rows of a transposed A packed together: a multiple of tall kernels */
-    /* Packed blocks keep a gap: at multiples of 4 KiB all would compete for the same cache lines.
-     */
+    /* Packed blocks keep a gap: at multiples of 4 KiB all would compete for the same cache
+       lines. */
     TLMK_MM_GAP_A = 4,
     TLMK_MM_GAP_B = 1
 };
@@ -36,8 +36,8 @@ struct tlmk_mm_tile {
 typedef void tlmk_mm_kernel(size_t k, const float *a, size_t a_row, size_t a_k, const float *b,
                             size_t b_k, float *c, size_t c_row, int first);
 
-/* Lane by lane: both compilers make one instruction of it, and neither may contract anything else.
- */
+/* Lane by lane: both compilers make one instruction of it, and neither may contract anything
+   else. */
 #define TLMK_MM_FMA(acc, y)                                  \
     {                                                        \
         vector r_;                                           \
@@ -65,7 +65,7 @@ typedef void tlmk_mm_kernel(size_t k, const float *a, size_t a_row, size_t a_k, 
     }
 
 /* Rows and where their element of A is: three rows a pointer, so that each address is one
- * instruction's. */
+   instruction's. */
 #define TLMK_MM_ROWS_1(X) X(0, p0[0])
 #define TLMK_MM_ROWS_2(X) TLMK_MM_ROWS_1(X) X(1, p0[a_row])
 #define TLMK_MM_ROWS_4(X) TLMK_MM_ROWS_2(X) X(2, p0[2 * a_row]) X(3, p1[0])
@@ -116,7 +116,7 @@ TLMK_MM_KERNEL(tlmk_mm_2x32_avx512, TLM_TARGET_AVX512, 16, 2)
 TLMK_MM_KERNEL(tlmk_mm_1x32_avx512, TLM_TARGET_AVX512, 16, 1)
 
 /* One row by 64 columns, for matrix times vector: eight chains hide the latency that two would
- * show. */
+   show. */
 #define TLMK_MM_WIDE(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
 #define TLMK_MM_WIDE_DECLARE(i) vector c##i = { 0 };
 #define TLMK_MM_WIDE_STEP(i) TLMK_MM_FMA(c##i, ((const loose *)b)[i])
@@ -201,7 +201,7 @@ tlmk_mm_transpose_avx2(float *to, size_t to_row, const float *from, size_t from_
 #endif
 
 /* What a level brings: vector length and kernels from the tallest down; every list ends with one
- * row. */
+   row. */
 struct tlmk_mm_level {
     int lanes;
     int rows[5];
@@ -453,7 +453,7 @@ TLM_INLINE void tlmk_mm_tile_at(const int level, const struct tlmk_mm_tile *t)
 }
 
 /* A column of C is a row of its transpose: the chains are the same, and 64 rows of A go side by
- * side. */
+   side. */
 TLM_INLINE void tlmk_mm_column(const int level, const struct tlmk_mm_tile *t)
 {
     for (size_t row = 0; row < t->rows; row += TLMK_MM_COLS) {

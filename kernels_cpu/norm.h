@@ -58,7 +58,7 @@ TLM_INLINE void tlmk_f32_layer_norm_vjp__cpu_rows(const int level, float *dx, co
 }
 
 /* dw = tree64 over rows of g * ((x - mean) * rstd), db = tree64 over rows of g.  An item is 16
- * columns. */
+   columns. */
 TLM_INLINE void tlmk_f32_layer_norm_vjp_weight__cpu_columns(const int level, float *dw, float *db,
                                                             const float *g, const float *x,
                                                             const float *mean, const float *rstd,

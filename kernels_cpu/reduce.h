@@ -301,7 +301,7 @@ TLM_INLINE void tlmk_f32_reduce_mean__cpu_tree64(const int level, float *y, cons
 }
 
 /* Order does not matter to these: maxima, minima, wrapping sums.  `row` is the kernel for a
- * contiguous row. */
+   contiguous row. */
 #define TLMK_REDUCE_ANY_ORDER(symbol, type, empty, combine)                                       \
     TLM_INLINE void symbol(const int level, type *y, const type *x, size_t O, size_t R, size_t I, \
                            size_t begin, size_t end)                                              \

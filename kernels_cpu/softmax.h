@@ -29,7 +29,7 @@ TLM_INLINE void tlmk_f32_softmax__cpu_rows(const int level, float *y, const floa
 }
 
 /* row_dims: the axes before the last; the mask's strides of each (0: broadcasts), mask_step along
- * the row */
+   the row */
 TLM_INLINE void tlmk_f32_softmax_masked__cpu_rows(const int level, float *y, const float *x,
                                                   const uint8_t *mask, size_t rows, size_t cols,
                                                   int rank, const size_t *row_dims,

@@ -9,7 +9,7 @@
 #include "tlm_math.h"
 
 /* g * gscale, then + weight_decay * p; both left out when absent, so that bits do not depend on
- * their code. */
+   their code. */
 TLM_INLINE float tlmk_effective(float g, float p, int scaled, float scale, float weight_decay)
 {
     if (scaled)

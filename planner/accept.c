@@ -63,7 +63,7 @@ static bool report_kind(const struct tlmc_plan *plan, struct tlmc_diags *diags,
 }
 
 /* What was chosen once is asked again: nothing but these checks stands between a plan and the
- * emitter. */
+   emitter. */
 static bool recheck_form(const struct tlmc_choosing *choosing, const struct tlmc_plan_form *form,
                          struct tlmc_diags *diags)
 {

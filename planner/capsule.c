@@ -1,5 +1,5 @@
 /* Names of the enumerations of capsule.h, made from enums.def, and the few facts that follow from a
- * capsule alone. */
+   capsule alone. */
 #include "capsule.h"
 
 #include "registry.h"

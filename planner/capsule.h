@@ -64,7 +64,7 @@ enum tlmc_reduction {
     TLMC_RED_COUNT
 };
 /* theorem, checker, guard, tests, fuzz, trusted, missing -> proved, checked, guarded, tested,
- * fuzzed, trusted, missing */
+   fuzzed, trusted, missing */
 enum tlmc_evidence {
     TLMC_EV_THEOREM,
     TLMC_EV_CHECKER,
@@ -188,13 +188,13 @@ struct tlmc_catalog {
 struct tlmc_catalog *tlmc_catalog_new(struct tlmc_arena *arena, struct tlmc_symtab *symbols,
                                       struct tlmc_diags *diags);
 /* Adds a user's module (file already read): false when anything was reported.  A user's capsules
- * come before ours. */
+   come before ours. */
 bool tlmc_catalog_add(struct tlmc_catalog *catalog, const char *module, uint32_t file,
                       struct tlmc_diags *diags);
 const struct tlmc_profile *tlmc_catalog_profile(const struct tlmc_catalog *catalog,
                                                 const char *name); /* NULL: unknown */
 /* The profile that --device and --profile (either may be NULL) mean; NULL when they are refused
- * (reported to diags). */
+   (reported to diags). */
 const struct tlmc_profile *tlmc_catalog_select(const struct tlmc_catalog *catalog,
                                                const char *device, const char *profile,
                                                struct tlmc_diags *diags);

@@ -209,7 +209,7 @@ static void add_call(struct grouping *g, uint32_t node)
 /* ---- loops */
 
 /* The first step that may hold a line that reads this value; *from: the loop that makes it, joined
- * without a store. */
+   without a store. */
 static uint32_t earliest(const struct grouping *g, uint32_t reader, uint32_t value, uint32_t *from)
 {
     const uint32_t maker = g->graph->values[value].node;
@@ -333,8 +333,8 @@ static bool same_scalar(const struct grouping *g, uint32_t a, uint32_t b)
                       tlmc_node_int(x, TLMC_A_SLOT) == tlmc_node_int(y, TLMC_A_SLOT));
 }
 
-/* One loop over a table of tensors can do both: same op, options, scalars, kernel and element type.
- */
+/* One loop over a table of tensors can do both: same op, options, scalars, kernel and element
+   type. */
 static bool same_update(const struct grouping *g, uint32_t a, uint32_t b)
 {
     const struct tlmc_node *x = node_of(g, a), *y = node_of(g, b);
@@ -374,7 +374,7 @@ static uint32_t leaf_slot(const struct grouping *g, uint32_t value)
 }
 
 /* An update may move before those that stand in later steps unless one of them reads what it
- * writes. */
+   writes. */
 static bool update_fits(const struct grouping *g, uint32_t node, uint32_t step)
 {
     const struct tlmc_node *n = node_of(g, node);
@@ -452,8 +452,8 @@ static int compare_ids(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Broadcasts that the loop's lines read join its list; literal ones are numbers and need no line.
- */
+/* Broadcasts that the loop's lines read join its list; literal ones are numbers and need no
+   line. */
 static void add_repeated(struct grouping *g, struct draft *draft)
 {
     const uint32_t lines = draft->nodes.count;

@@ -171,7 +171,7 @@ static void place_leaves(struct planning *p, const size_t *param_offsets)
 }
 
 /* What steps make and somebody reads goes to the arena; results of calls are written whether read
- * or not. */
+   or not. */
 static void place_results(struct planning *p)
 {
     uint32_t s, i, k;
@@ -221,7 +221,7 @@ static void take(struct planning *p, uint32_t result, uint32_t operand)
 }
 
 /* The loop reads the storage element by element, as the result's type; its stores stand behind its
- * reads. */
+   reads. */
 static bool loop_lets_take(struct planning *p, const struct tlmc_step *step, uint32_t writer,
                            uint32_t root)
 {
@@ -324,7 +324,7 @@ static int longer_first(const void *a, const void *b)
 }
 
 /* Offsets of the blocks in their order; returns the peak.  `placed` has room for all, kept sorted
- * by offset. */
+   by offset. */
 static size_t pack(struct block *blocks, uint32_t count, const struct block **placed)
 {
     size_t peak = 0;

@@ -36,9 +36,8 @@ struct tlmc_placement {
 enum { TLMC_ALIGN = 64 };
 
 enum tlmc_step_kind {
-    TLMC_STEP_NOTHING, /* view, constant or folded node: said in the report, no code; note says what
-                        */
-    TLMC_STEP_CALL,    /* one node (its folded neighbours besides): one kernel call */
+    TLMC_STEP_NOTHING,   /* view, constant or folded node: no code; the note says what */
+    TLMC_STEP_CALL,      /* one node (its folded neighbours besides): one kernel call */
     TLMC_STEP_POINTWISE, /* pointwise and broadcast nodes of one loop; for each element it reads
                             all, then stores */
     TLMC_STEP_UPDATES /* several UPDATE nodes of one op, options and kernel: one loop over a table

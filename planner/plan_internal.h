@@ -50,7 +50,7 @@ const char *tlmc_refuse_technical(const struct tlmc_choosing *choosing,
 const char *tlmc_refuse_trust(const struct tlmc_choosing *choosing,
                               const struct tlmc_capsule *capsule);
 /* The forward node of each VJP rule, by rule number; *count entries, TLMC_NONE where no node has
- * it. */
+   it. */
 uint32_t *tlmc_rule_nodes(struct tlmc_arena *arena, const struct tlmc_graph *graph,
                           uint32_t *count);
 struct tlmc_demand tlmc_demand_of(const struct tlmc_plan_form *form, const uint32_t *rule_nodes,
@@ -73,8 +73,8 @@ bool tlmc_evidence_admitted(const struct tlmc_assurance *policy,
 bool tlmc_slot_owed(const struct tlmc_capsule *capsule, enum tlmc_slot slot);
 /* The slot whose contract does not claim what it owes, or TLMC_SLOT_COUNT. */
 enum tlmc_slot tlmc_misaligned_slot(const struct tlmc_capsule *capsule);
-/* Fills the plan's failures: no capsule, planned capsules, missing providers, evidence of groups.
- */
+/* Fills the plan's failures: no capsule, planned capsules, missing providers, evidence of
+   groups. */
 void tlmc_audit(struct tlmc_plan *plan, const struct tlmc_choosing *choosing);
 
 /* ---- group.c, memplan.c */

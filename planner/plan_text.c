@@ -68,23 +68,30 @@ static void add_note(struct row *row, const char *note)
         row->notes[row->note_count++] = note;
 }
 
+/* The form's steps of these phases, one bit each. */
+static void collect_form(const struct tlmc_plan *plan, const struct tlmc_plan_form *form,
+                         unsigned phases, row_vec *rows)
+{
+    uint32_t s, n;
+
+    for (s = 0; s < form->step_count; s++) {
+        const struct tlmc_step *step = &form->steps[s];
+
+        for (n = 0; phases & (1u << step->phase) && n < step->node_count; n++)
+            add_note(row_of(plan, rows, form, step->nodes[n]), step->note);
+    }
+}
+
 static void collect(const struct tlmc_plan *plan, row_vec *rows)
 {
     static const unsigned sections[] = { 1u << TLMC_FORWARD, 1u << TLMC_BACKWARD,
                                          1u << TLMC_ACCUMULATE_PHASE | 1u << TLMC_UPDATE_PHASE };
     unsigned section;
-    uint32_t f, s, n;
+    uint32_t f;
 
     for (section = 0; section < 3; section++)
-        for (f = 0; f < plan->form_count; f++) {
-            const struct tlmc_plan_form *form = tlmc_report_form(plan, f);
-
-            for (s = 0; s < form->step_count; s++)
-                for (n = 0; n < form->steps[s].node_count; n++)
-                    if (sections[section] & (1u << form->steps[s].phase))
-                        add_note(row_of(plan, rows, form, form->steps[s].nodes[n]),
-                                 form->steps[s].note);
-        }
+        for (f = 0; f < plan->form_count; f++)
+            collect_form(plan, tlmc_report_form(plan, f), sections[section], rows);
 }
 
 /* ---- blocks */

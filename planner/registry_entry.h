@@ -1,5 +1,5 @@
 /* Inside the planner room: the kinds of registry entries, their fields, and how an entry becomes a
- * struct. */
+   struct. */
 #ifndef TLMC_PLANNER_REGISTRY_ENTRY_H
 #define TLMC_PLANNER_REGISTRY_ENTRY_H
 

@@ -1,5 +1,5 @@
-/* Memory of the runtime library: zeroed arrays with checked sizes.  Emitted models never come here.
- */
+/* Memory of the runtime library: zeroed arrays with checked sizes.  Emitted models never come
+   here. */
 #ifndef TLM_ALLOC_H
 #define TLM_ALLOC_H
 
@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 /* `count` zeroed elements of `size` bytes, at least one byte; NULL when the product overflows or
- * memory is short. */
+   memory is short. */
 void *tlm_alloc(size_t count, size_t size);
 
 /* The array `old` of *capacity elements, made to hold `needed` (at least doubled); NULL on failure,

@@ -1,5 +1,5 @@
 /* tlm_arena_new: the three memory blocks of a model in one allocation, for those who do not bring
- * their own. */
+   their own. */
 #include "alloc.h"
 #include "tlm.h"
 
@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* *size rounded up to TLM_ALIGN, at least one line so that no block is NULL; false when that
- * overflows. */
+   overflows. */
 static bool arena_round_up(size_t *size)
 {
     size_t padded;

@@ -53,7 +53,7 @@ static bool checkpoint_is_stored(const tlm_param *param, bool with_run)
 }
 
 /* The file's tensor for a key of the model: of the same key, else of what the first fitting rename
- * makes of it. */
+   makes of it. */
 static const struct tlm_tensor *checkpoint_find(const struct checkpoint_load *load, const char *key,
                                                 char renamed[TLM_SAFETENSORS_KEY_BYTES])
 {
@@ -361,7 +361,7 @@ static void checkpoint_put_tensor(struct checkpoint_text *out, const char *key, 
                                   uint64_t *offset)
 {
     checkpoint_put(out, ",\"");
-    checkpoint_put(out, key); /* letters, digits, '_' and '.' by LANGUAGE: nothing to escape */
+    checkpoint_put(out, key); /* letters, digits, '_' and '.' alone: nothing to escape */
     checkpoint_put(out, "\":{\"dtype\":\"");
     checkpoint_put(out, dtype);
     checkpoint_put(out, "\",\"shape\":[");

@@ -1,5 +1,5 @@
 /* The reader of csv.h: a record at a time into a table of fields, then the wanted fields into
- * numbers. */
+   numbers. */
 #include "csv.h"
 
 #include "alloc.h"
@@ -28,7 +28,7 @@ struct csv_reader {
 #define CSV_PLACE "%s:%zu:%zu: "
 
 /* The whole text is digits with at most one point and an exponent, in what strtof and strtol read
- * in the same way. */
+   in the same way. */
 static int csv_is_decimal(const char *text, size_t length, int integer)
 {
     size_t at = 0, digits = 0;
@@ -57,7 +57,7 @@ static int csv_is_decimal(const char *text, size_t length, int integer)
 }
 
 /* `text` is followed by a byte that ends a number (a delimiter or the zero behind the file), so
- * strtof stops there. */
+   strtof stops there. */
 int tlm_parse_f32(const char *text, size_t length, float *out)
 {
     if (!csv_is_decimal(text, length, 0))
@@ -190,7 +190,7 @@ static int csv_at_end(const struct csv_reader *r)
 }
 
 /* The columns of a want as numbers into `columns`; the header stands in r->fields when there is
- * one. */
+   one. */
 static tlm_status csv_resolve(struct csv_reader *r, int header, const struct tlm_csv_want *want,
                               size_t *columns)
 {

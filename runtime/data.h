@@ -33,7 +33,7 @@ struct tlm_dataset {
 };
 
 /* Reads the files; paths[i] (if i < path_count) stands in for the path of clause i.  Free also
- * after a failure. */
+   after a failure. */
 tlm_status tlm_dataset_load(struct tlm_dataset *dataset, const tlm_form *form,
                             const tlm_data *clauses, uint32_t clause_count,
                             const char *const *paths, uint32_t path_count, char *error);

@@ -18,7 +18,7 @@ struct tlm_means {
 };
 
 /* The rows `rows[0..batch)` into the form's inputs, from the sources of the training form's inputs
- * of the same name. */
+   of the same name. */
 void tlm_feed_rows(struct tlm_session *session, const tlm_form *form,
                    const struct tlm_dataset *dataset, const size_t *rows, size_t batch);
 

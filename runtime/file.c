@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 /* Reads to the end of `file` into *out, which holds `capacity` bytes already; one byte stays free
- * for the zero. */
+   for the zero. */
 static tlm_status file_read_all(int file, const char *path, size_t limit, size_t capacity,
                                 struct tlm_bytes *out, char *error)
 {
@@ -193,7 +193,7 @@ tlm_status tlm_replace_write(struct tlm_replace *replace, const void *data, size
 }
 
 /* Makes the rename durable.  Some file systems cannot sync a folder (EINVAL): nothing more can be
- * done there. */
+   done there. */
 static tlm_status file_sync_folder(struct tlm_replace *replace)
 {
     const struct tlm_file_calls *calls = replace->calls;

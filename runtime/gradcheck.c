@@ -40,8 +40,8 @@ struct gradcheck {
     size_t skipped;
 };
 
-/* Forward passes update states: every pass starts from the same ones, and draws the same numbers.
- */
+/* Forward passes update states: every pass starts from the same ones, and draws the same
+   numbers. */
 static tlm_status gradcheck_forward(struct gradcheck *check, double *loss)
 {
     struct tlm_session *const session = check->training->session;
@@ -144,7 +144,7 @@ static tlm_status gradcheck_take_gradients(struct gradcheck *check)
 }
 
 /* The difference quotient over a step of about h into *slope; *decided: both sides agree within the
- * bound. */
+   bound. */
 static tlm_status gradcheck_difference(struct gradcheck *check, const struct gradcheck_element *e,
                                        double h, double *slope, bool *decided)
 {

@@ -157,7 +157,7 @@ static tlm_status infer_pair_all(struct infer_run *run)
 }
 
 /* Reads an input's file and compares its axes with the form's: all of them, or all behind the
- * first. */
+   first. */
 static tlm_status infer_read(struct infer_run *run, struct infer_tensor *tensor)
 {
     const tlm_io *const io = tensor->io;

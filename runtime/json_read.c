@@ -18,7 +18,7 @@ void tlm_json_start(struct tlm_json *json, const char *text, size_t size)
 }
 
 /* The next character that is no white space, or 0 at the end (a NUL in the text is never legal
- * either). */
+   either). */
 static char json_peek(struct tlm_json *json)
 {
     while (json->at < json->size) {

@@ -1,5 +1,5 @@
-/* Key patterns of LANGUAGE's clauses: '*' is any run of characters (dots too), '?' one character.
- */
+/* Key patterns of clauses (docs/language.md): '*' is any run of characters, dots too, '?' one
+   character. */
 #ifndef TLM_PATTERN_H
 #define TLM_PATTERN_H
 

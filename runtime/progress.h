@@ -1,5 +1,5 @@
 /* A progress bar on standard error, only when that is a terminal and never more than ten times a
- * second. */
+   second. */
 #ifndef TLM_PROGRESS_H
 #define TLM_PROGRESS_H
 

@@ -1,5 +1,5 @@
 /* The lines of a training run on standard output, six decimals, in the order docs/runtime-api.md
- * gives. */
+   gives. */
 #ifndef TLM_REPORT_H
 #define TLM_REPORT_H
 

@@ -223,7 +223,7 @@ static int safetensors_by_key(const void *a, const void *b)
 }
 
 /* The tensors must fill the data without overlap or hole, and no key may stand twice.  Leaves them
- * sorted by key. */
+   sorted by key. */
 static tlm_status safetensors_check_table(struct safetensors_reader *r)
 {
     struct tlm_tensor *const tensors = r->table->tensors;

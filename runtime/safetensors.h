@@ -15,7 +15,7 @@
 enum { TLM_SAFETENSORS_HEADER_MOST = 100000000, TLM_SAFETENSORS_KEY_BYTES = 1024 };
 
 /* Element types of the format: name, bytes of an element, tlm_dtype or -1 (known, of no use to a
- * model). */
+   model). */
 #define TLM_SAFETENSORS_DTYPES(X) \
     X(F32, 4, TLM_F32)            \
     X(I32, 4, TLM_I32)            \
@@ -56,7 +56,7 @@ struct tlm_safetensors {
 };
 
 /* `bytes` must outlive the table; `path` is for messages.  Free with tlm_safetensors_free, also
- * after a failure. */
+   after a failure. */
 tlm_status tlm_safetensors_parse(const uint8_t *bytes, size_t size, const char *path,
                                  struct tlm_safetensors *out, char *error);
 void tlm_safetensors_free(struct tlm_safetensors *table);

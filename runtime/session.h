@@ -42,8 +42,8 @@ tlm_status tlm_session_begin(struct tlm_session *session, const tlm_program *pro
                              const struct tlm_flags *flags);
 void tlm_session_end(struct tlm_session *session);
 
-/* --load, --pretrained, --resume; TLM_ERR_UNINITIALISED when a parameter is left without a value.
- */
+/* --load, --pretrained, --resume; TLM_ERR_UNINITIALISED when a parameter is left without a
+   value. */
 tlm_status tlm_session_load(struct tlm_session *session);
 
 /* A status of the model's own calls, with the model's message. */

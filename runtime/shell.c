@@ -1,4 +1,4 @@
-/* The program shell: flags in, an exit status out (DESIGN: 0 done, 1 data or input rejected, 2
+/* The program shell: flags in, an exit status out (0 done, 1 data or input rejected, 2
    usage or environment, 3 device refused).  The work is in train.c, infer.c, generate.c and
    gradcheck.c. */
 #include "generate.h"

@@ -1,5 +1,5 @@
 /* Names of the status values and the one function through which the runtime library reports a
- * failure. */
+   failure. */
 #include "status.h"
 
 #include <stdarg.h>

@@ -7,7 +7,7 @@
 #include "tlm.h"
 
 /* Writes the text (cut to TLM_ERROR_BYTES) and returns `status`, so that callers can write `return
- * tlm_fail(...)`. */
+   tlm_fail(...)`. */
 __attribute__((format(printf, 3, 4))) tlm_status tlm_fail(char *error, tlm_status status,
                                                           const char *format, ...);
 

@@ -54,8 +54,8 @@ typedef enum tlm_cpu {
 
 enum { TLM_ALIGN = 64, TLM_MAX_RANK = 8, TLM_ERROR_BYTES = 256 };
 
-/* Runs fn(context, begin, end) over disjoint ranges that cover [0, count), in any order and number.
- */
+/* Runs fn(context, begin, end) over disjoint ranges that cover [0, count), in any order and
+   number. */
 typedef void tlm_range_fn(void *context, size_t begin, size_t end);
 typedef void tlm_parallel_fn(void *user, size_t count, size_t grain, tlm_range_fn *fn,
                              void *context);

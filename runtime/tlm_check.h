@@ -5,8 +5,8 @@
 
 #include "tlm_rt.h"
 
-/* Leaves the function with the status of a step that failed; the step has recorded what and where.
- */
+/* Leaves the function with the status of a step that failed; the step has recorded what and
+   where. */
 #define TLM_TRY(call)                         \
     do {                                      \
         const tlm_status tlm_result = (call); \

@@ -1,5 +1,5 @@
 /* What generated code needs to call a user's kernel (tlm_kernel.h): an args struct with the parts
- * every call shares. */
+   every call shares. */
 #ifndef TLM_KERNEL_CALL_H
 #define TLM_KERNEL_CALL_H
 
@@ -26,7 +26,7 @@ TLM_INLINE tlm_kernel_args tlm_kernel_begin(tlm_rt *rt, const char *op, uint32_t
 }
 
 /* Inputs travel in the same struct as outputs: the kernel's promise, not the type, keeps them
- * unchanged. */
+   unchanged. */
 TLM_INLINE void *tlm_plain(const void *data)
 {
     return (void *)(uintptr_t)data;

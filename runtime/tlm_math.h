@@ -34,7 +34,7 @@ TLM_INLINE float tlm_clamp_between(float x, float low, float high)
 }
 
 /* Equal operands are equal bits or two zeros; the `and` of two zeros is +0 unless both are -0, the
- * `or` the reverse. */
+   `or` the reverse. */
 TLM_INLINE float tlm_max_of(float a, float b)
 {
     const float larger = tlm_select(a > b, a, b);
@@ -52,7 +52,7 @@ TLM_INLINE float tlm_min_of(float a, float b)
 }
 
 /* Nearest integer, ties to even: adding 2^23 leaves no fraction bits.  Larger values are integers
- * already. */
+   already. */
 TLM_INLINE float tlm_round_even(float x)
 {
     const float a = tlm_fabs_bits(x);
@@ -145,7 +145,7 @@ TLM_INLINE float tlm_exp_neg_square(float x, float factor)
 
 /* ---- log */
 /* The exponent and mantissa of a positive x: x = m * 2^e, sqrt(1/2) <= m < sqrt(2); subnormals
- * included. */
+   included. */
 TLM_INLINE float tlm_split(float x, float *exponent)
 {
     const int tiny = x < 0x1p-126f;
@@ -306,8 +306,8 @@ TLM_INLINE float tlm_erf_of(float x)
     return tlm_copysign_bits(tlm_select(a < 1.0f, tlm_fma(a, q, a), above), x);
 }
 
-/* The normal distribution function, its lower tail to full relative precision, and its density
- * *e^(-x^2/2). */
+/* The normal distribution function, its lower tail to full relative precision; *bell is
+   e^(-x^2/2), the density without its factor. */
 TLM_INLINE float tlm_normal_cdf(float x, float *bell)
 {
     const float c = tlm_clamp_between(x, -15.0f, 15.0f);
@@ -415,7 +415,7 @@ TLM_INLINE float tlm_cos_of(float x)
 
 /* ---- pow */
 /* log(x) of a positive finite x as high + low, about 2^-46: 2 atanh(s), s = (m - 1) / (m + 1) in
- * two floats */
+   two floats */
 TLM_INLINE float tlm_log_two(float x, float *low)
 {
     float e;

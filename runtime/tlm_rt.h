@@ -25,7 +25,7 @@
 #include <string.h>
 
 /* Levels.  BASE is what the compiler was asked for; on x86-64 two more are compiled with target
- * attributes. */
+   attributes. */
 #if defined(__x86_64__) && !defined(TLM_ONLY_BASE)
 #define TLM_HAS_X86_LEVELS 1
 #define TLM_TARGET_AVX2 __attribute__((target("avx2,fma")))

@@ -58,7 +58,7 @@ static tlm_status train_load_data(struct tlm_training *t)
 }
 
 /* Rows that evaluation must leave out are said, once; a part without a single full batch is
- * refused. */
+   refused. */
 static tlm_status train_check_ragged(struct tlm_training *t, const struct tlm_subset *rows,
                                      const char *what)
 {
@@ -183,7 +183,7 @@ void tlm_training_end(struct tlm_training *t)
 }
 
 /* One batch forward and backward; its losses, divided by the batches of a step, are added to
- * t->losses. */
+   t->losses. */
 static tlm_status train_batch(struct tlm_training *t, double share)
 {
     struct tlm_session *const session = t->session;
@@ -325,7 +325,7 @@ static bool train_is_due(int64_t every, uint64_t step)
 }
 
 /* The steps, with what is printed and saved between them.  *first and *last are the losses of the
- * steps at the ends. */
+   steps at the ends. */
 static tlm_status train_loop(struct tlm_training *t, double *first, double *last)
 {
     struct tlm_session *const session = t->session;

@@ -17,7 +17,7 @@ static int vocabulary_hex(char c)
 }
 
 /* Replaces the escapes of a line of `length` bytes in place; its new length, or SIZE_MAX: an
- * unknown escape. */
+   unknown escape. */
 static size_t vocabulary_unescape(char *line, size_t length)
 {
     size_t out = 0;

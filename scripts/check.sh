@@ -24,7 +24,7 @@ dirty_before=$(git status --porcelain)
 jobs=$(nproc)
 export CTEST_PARALLEL_LEVEL=$jobs
 
-say "== layout, arrows, words"
+say "== layout, arrows, headers"
 scripts/check_format.sh
 scripts/check_arrows.sh
 scripts/check_headers.sh

@@ -16,7 +16,7 @@ struct tlmc_arena {
 
 void *tlmc_arena_alloc(struct tlmc_arena *arena, size_t bytes);
 /* count * size bytes; an overflowing product is an internal error: callers bound their counts
- * first. */
+   first. */
 void *tlmc_arena_array(struct tlmc_arena *arena, size_t count, size_t size);
 char *tlmc_arena_strndup(struct tlmc_arena *arena, const char *text, size_t length);
 char *tlmc_arena_strdup(struct tlmc_arena *arena, const char *text);

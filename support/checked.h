@@ -1,5 +1,5 @@
 /* Overflow-proof sums and products of sizes: false, and *out untouched, when the result does not
- * fit. */
+   fit. */
 #ifndef TLMC_SUPPORT_CHECKED_H
 #define TLMC_SUPPORT_CHECKED_H
 

@@ -1,6 +1,6 @@
 /* Source files and places in them.  A place is a file id with begin and end byte offsets; line and
-   column are computed from a line map only when something is printed.  Columns count bytes from 1.
- */
+   column are computed from a line map only when something is printed.  Columns count bytes from
+   1. */
 #ifndef TLMC_SUPPORT_SPAN_H
 #define TLMC_SUPPORT_SPAN_H
 

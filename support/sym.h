@@ -1,5 +1,5 @@
 /* Interned strings.  Two symbols are equal iff their pointers are equal; text lives as long as the
- * table. */
+   table. */
 #ifndef TLMC_SUPPORT_SYM_H
 #define TLMC_SUPPORT_SYM_H
 

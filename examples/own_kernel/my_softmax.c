@@ -1,5 +1,5 @@
-/* The kernel behind my_kernels.softmax: plain, max-shifted, libm's expf, sums from left to right.
- */
+/* The kernel behind my_kernels.softmax: plain, max-shifted, libm's expf, sums from left to
+   right. */
 #include "my_softmax.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
 #include "tlm_kernel.h"
 
 /* inputs[0], outputs[0]: f32, equal shapes of rank 1 to 8, row-major.  Refuses any other call with
- * TLM_ERR_ARGUMENT. */
+   TLM_ERR_ARGUMENT. */
 tlm_status my_softmax(const tlm_kernel_args *args);
 
 #endif

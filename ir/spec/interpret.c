@@ -1,7 +1,7 @@
 /* The driver of the reference interpreter: walks the nodes of the phases asked for in graph order,
    allocates their results, reads leaves from the environment and hands every other node to its
-   family.  Refuses nothing but an index out of range: shapes and types are the verifier's business.
- */
+   family.  Refuses nothing but an index out of range: shapes and types are the verifier's
+   business. */
 #include "spec.h"
 
 #include <stdlib.h>
@@ -135,7 +135,7 @@ static void read_leaf(struct tlmc_spec *run, const struct tlmc_node *node)
 }
 
 /* Parameters and states change between phases of one step: what was read in an earlier call is read
- * again. */
+   again. */
 static void refresh_leaves(struct tlmc_spec *run)
 {
     for (uint32_t i = 0; i < run->graph->node_count; i++) {

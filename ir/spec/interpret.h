@@ -30,8 +30,8 @@ bool tlmc_interpret(const struct tlmc_graph *graph, const struct tlmc_env *env, 
 void tlmc_tensor_free(struct tlmc_tensor *tensors, uint32_t count);
 struct tlmc_tensor tlmc_tensor_new(const struct tlmc_type *type); /* zeros */
 
-/* The initial value of a parameter under a seed (NUMERICS: counters by ordinal, binary64, rounded
- * once to binary32). */
+/* The initial value of a parameter under a seed (docs/numerics.md: counters by ordinal, binary64,
+   rounded once to binary32). */
 void tlmc_init_param(const struct tlmc_param *param, uint64_t seed, double *data);
 uint64_t tlmc_spec_splitmix64(uint64_t z);
 uint64_t tlmc_spec_random_key(uint64_t seed, uint64_t step, uint64_t site);

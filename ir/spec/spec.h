@@ -31,8 +31,8 @@ double tlmc_spec_attr(const struct tlmc_node *node, enum tlmc_attr_tag tag); /* 
 
 /* Row-major strides in elements. */
 void tlmc_spec_strides(const struct tlmc_type *type, int64_t *strides);
-/* Strides that walk `from` in the order of `to`, to which it broadcasts: 0 where an axis repeats.
- */
+/* Strides that walk `from` in the order of `to`, to which it broadcasts: 0 where an axis
+   repeats. */
 void tlmc_spec_broadcast_strides(const struct tlmc_type *from, const struct tlmc_type *to,
                                  int64_t *strides);
 /* Multi-index of element i of a shape, and the dot product of an index with strides. */

@@ -1,5 +1,5 @@
 /* Matrix product over the last two axes; the axes before them broadcast.  An inner size of 0 gives
- * +0. */
+   +0. */
 #include "spec.h"
 
 /* Offset of batch b of the result in an operand whose leading axes broadcast. */

@@ -1,6 +1,6 @@
 /* Random draws and initial values: splitmix64 counters, the same bits as every device.  A draw's
-   key is f(seed, run, site); a parameter's stream is numbered by its ordinal of first declaration.
- */
+   key is f(seed, run, site); a parameter's stream is numbered by its ordinal of first
+   declaration. */
 #include "spec.h"
 
 #include <math.h>

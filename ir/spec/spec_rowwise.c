@@ -48,7 +48,7 @@ static double row_exp_sum(const double *x, int64_t n, double max)
 /* ---- softmax */
 
 /* Gathers the columns that take part, so that what is blocked can have no influence; the rest stays
- * +0. */
+   +0. */
 static void softmax_row(double *y, const double *x, int64_t n, const double *mask, int64_t step)
 {
     double max = -INFINITY, sum = 0;
@@ -172,7 +172,7 @@ static void layer_norm(struct tlmc_spec *run, const struct tlmc_node *node)
 }
 
 /* (g, x, weight, mean, rstd), h = g * weight, z = (x - mean) * rstd:  rstd * (h - mean(h) - z *
- * mean(h * z)) */
+   mean(h * z)) */
 static void layer_norm_vjp(struct tlmc_spec *run, const struct tlmc_node *node)
 {
     const double *g = tlmc_spec_in(run, node, 0)->data, *x = tlmc_spec_in(run, node, 1)->data;

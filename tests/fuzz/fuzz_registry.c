@@ -1,6 +1,6 @@
 /* Any bytes as a registry file: entries are read and nothing is reported, or something is reported;
-   every place lies in the file, every message can be printed, and what was read can be asked about.
- */
+   every place lies in the file, every message can be printed, and what was read can be asked
+   about. */
 #include "plan_internal.h"
 #include "registry.h"
 

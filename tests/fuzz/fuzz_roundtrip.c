@@ -1,5 +1,5 @@
 /* Any bytes that parse: what fmt prints parses to an equal tree, prints to itself, and has as many
- * comments. */
+   comments. */
 #include "ast.h"
 #include "strbuf.h"
 

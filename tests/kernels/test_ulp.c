@@ -241,8 +241,8 @@ static double map_bound(const char *name)
 
 static const char *const pow_names[] = { "pow", "pow_vjp_a", "pow_vjp_b" };
 
-/* Any bit patterns; bases near 1 and moderate exponents, where results are finite; small integers.
- */
+/* Any bit patterns; bases near 1 and moderate exponents, where results are finite; small
+   integers. */
 static void pow_pair(uint64_t *state, float *a, float *b)
 {
     const uint64_t r = next_random(state), s = next_random(state);

@@ -140,8 +140,8 @@ static void run(struct job *j, tlm_range_fn *const *fast, tlm_range_fn *const *r
             j->want_s[k][i] = s[k];
     }
     run_everywhere(fast, j, N, prepare, check);
-    /* two steps of fast, of reference and of binary64 lie within some roundings of p and the step
-     */
+    /* two steps of fast, of reference and of binary64 lie within some roundings of p and the
+       step */
     for (int kind = 0; kind < 2; kind++) {
         prepare(j);
         for (int step = 0; step < 2; step++)

@@ -108,7 +108,7 @@ static double largest(const struct tlmc_tensor *t, int64_t begin, int64_t end)
 }
 
 /* The product over the float operands of max(1, largest absolute value): of all their elements, or
- * of element i. */
+   of element i. */
 static double operand_scale(const struct ops_scales *scales, int64_t i)
 {
     double scale = 1;

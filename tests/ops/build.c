@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 /* The operand as the op reads it: through a permute of its last two axes or a broadcast where the
- * case says so. */
+   case says so. */
 static uint32_t as_read(struct tlmc_graph *graph, const struct ops_case *c, uint32_t operand,
                         uint32_t value)
 {

@@ -1,5 +1,5 @@
 /* Rows of cases.def -> lists of cases: attributes and domains are read from the row's text, shapes
- * come from shapes.c. */
+   come from shapes.c. */
 #include "shapes.h"
 
 #include <stdarg.h>

@@ -119,7 +119,7 @@ struct ops_graph {
 };
 
 /* Builds leaves and op; input leaves take the slots 0, 1, ... , state leaves first_param,
- * first_param + 1, ... */
+   first_param + 1, ... */
 struct ops_graph ops_build(const struct ops_case *c, struct tlmc_arena *arena,
                            uint32_t first_param);
 

@@ -27,8 +27,8 @@ struct ops_machine {
 
 enum { OPS_SEED = 7 };
 
-/* What a run left behind: copies of the results, or of the states, by operand, that the op writes.
- */
+/* What a run left behind: copies of the results, or of the states, by operand, that the op
+   writes. */
 struct ops_outcome {
     tlm_status status;
     char error[TLM_ERROR_BYTES];

@@ -65,7 +65,7 @@ static float tree64(float *x, int64_t n)
 }
 
 /* sum of a[k * sa] * b[k * sb]: blocks of 512, in each an ascending chain of fused multiply-adds
- * from +0 */
+   from +0 */
 static float chain512(const float *a, int64_t sa, const float *b, int64_t sb, int64_t n)
 {
     float total = 0;
@@ -213,8 +213,8 @@ static struct rows rows_of(const struct tlmc_type *type)
     return r;
 }
 
-/* m = max of what takes part, e = exp(x - m) or +0, s = tree64(e), e / s; +0 in a row without any.
- */
+/* m = max of what takes part, e = exp(x - m) or +0, s = tree64(e), e / s; +0 in a row without
+   any. */
 static void softmax_row(float *y, const float *x, const uint8_t *mask, int64_t n, float *terms)
 {
     float max = -INFINITY, sum;
@@ -357,7 +357,7 @@ static bool layer_norm(const struct ops_case *c, const struct ops_buffer *in,
 }
 
 /* h = g * weight, z = (x - mean) * rstd; a = tree64(h) / n, b = tree64(h * z) / n; rstd * fma(-z,
- * b, h - a) */
+   b, h - a) */
 static bool layer_norm_vjp(const struct ops_case *c, const struct ops_buffer *in,
                            struct ops_buffer *out)
 {

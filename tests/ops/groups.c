@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* Data of all composed cases; a chain's error is a few roundings of its largest intermediate value.
- */
+/* Data of all composed cases; a chain's error is a few roundings of its largest intermediate
+   value. */
 static const struct ops_row chain_row = {
     .op = TLMC_OP_ADD,
     .domains = "-3:3",

@@ -25,7 +25,7 @@
 #define PRODUCT_BOUND 1e-11
 
 /* f: operands -> result 0, as a function of the operands' numbers; u a seed of the result, v a
- * direction. */
+   direction. */
 struct problem {
     const struct ops_case *c;
     struct tlmc_arena arena;

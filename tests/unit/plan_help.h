@@ -103,8 +103,8 @@ static inline uint32_t param_leaf(struct bench *b, struct tlmc_form *form, const
     return leaf(form->graph, TLMC_OP_PARAM, slot, type);
 }
 
-/* The two-layer perceptron of the quickstart: forms train, eval and infer, Adam.  Passes have run.
- */
+/* The two-layer perceptron of the quickstart: forms train, eval and infer, Adam.  Passes have
+   run. */
 static inline void build_mlp(struct bench *b, enum tlmc_optimizer optimizer)
 {
     static const enum tlmc_mode modes[] = { TLMC_INFER, TLMC_TRAIN, TLMC_EVAL };

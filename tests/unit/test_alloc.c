@@ -1,7 +1,7 @@
 /* Memory that runs out: the whole of libtlm is compiled here with an allocator whose n-th call
    fails, for every n until a program runs through.  Each failure is one message and exit status 2,
-   without a crash or a leak (the sanitizers' build looks), and a checkpoint is whole or not there.
- */
+   without a crash or a leak (the sanitizers' build looks), and a checkpoint is whole or not
+   there. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* A capsule gets its emitter only when op, provider and device agree; every op that computes has
- * one. */
+   one. */
 #include "bind.h"
 #include "strbuf.h"
 

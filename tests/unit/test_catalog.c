@@ -277,7 +277,7 @@ static void a_module_replaces_its_namesake(void **state)
 }
 
 /* docs/adding-a-capsule.md and docs/plan.md name every field, predicate, workspace rule, profile
- * and reason. */
+   and reason. */
 static char *read_doc(const char *name)
 {
     char path[512];

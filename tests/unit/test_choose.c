@@ -180,7 +180,7 @@ static void only_does_not(void **state)
 }
 
 /* relu's own capsule promises backend-vjp: relu_vjp goes to the same provider, though another comes
- * first. */
+   first. */
 static void backend_vjp_is_kept(void **state)
 {
     struct chosen c;

@@ -1,5 +1,5 @@
 /* CSV: quoting and line ends of RFC 4180, columns by number and name, and every refusal at its line
- * and column. */
+   and column. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -82,7 +82,7 @@ static void test_layouts(void **state)
 }
 
 /* Rounded once, from the decimal text: through binary64 the first of these would come out one unit
- * higher. */
+   higher. */
 static void test_rounding(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* Data: every reader into rows, windows with strides, splits, shuffled orders; what does not fit is
- * refused by name. */
+   refused by name. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdarg.h>
 #include <stddef.h>
@@ -277,7 +277,7 @@ static void test_order(void **state)
 }
 
 /* Shuffled: each epoch has its own order, every row once, and an order begun in the middle goes on
- * as the whole one. */
+   as the whole one. */
 static void test_shuffled_order(void **state)
 {
     const struct tlm_subset rows = { .count = 12 };

@@ -71,7 +71,7 @@ static int tear_down(void **state)
 }
 
 /* Emits a model given as text, with a user's capsules or NULL; the files are written into the
- * folder. */
+   folder. */
 static bool emit(struct fixture *f, const char *model, const char *capsules)
 {
     const struct tlmc_frontend_options front = { 0 };

@@ -242,8 +242,8 @@ static void calls_in_between_do_not_end_loops(void **state)
     end(&t);
 }
 
-/* There and back through views: what a loop joined late is still read from memory, by a later loop.
- */
+/* There and back through views: what a loop joined late is still read from memory, by a later
+   loop. */
 static void views_are_read_from_memory(void **state)
 {
     struct grouped t;

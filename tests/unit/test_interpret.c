@@ -213,7 +213,7 @@ static void test_index_error(void **state)
 }
 
 /* One Adam step from zero moments with step_size = lr / (1 - beta1), sqrt_bc2 = sqrt(1 - beta2): p
- * moves by lr. */
+   moves by lr. */
 static void test_adam_step(void **state)
 {
     const struct tlmc_type scalar = tlmc_type_make(TLMC_F32, 0, NULL);

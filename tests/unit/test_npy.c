@@ -17,7 +17,7 @@
 static char error[TLM_ERROR_BYTES];
 
 /* A file of that version with this header text and `data` bytes of zero behind it, in exactly sized
- * memory. */
+   memory. */
 static uint8_t *make(int version, const char *header, size_t data, size_t *size)
 {
     const size_t length = strlen(header), wide = version == 1 ? 2 : 4;

@@ -238,7 +238,7 @@ static void a_product_with_another_reader_is_not_made_twice(void **state)
 }
 
 /* Each of these changes a bit for some operand: x + 0 (-0), 0 x (NaN), x / 1 and max(x, x) are left
- * to nobody. */
+   to nobody. */
 static void what_would_change_bits_stays(void **state)
 {
     struct world *v = *state;

@@ -1,6 +1,6 @@
 /* Checkpoints: what is saved loads again bit for bit, every lie of a header is found, keys map as
-   LANGUAGE says, nothing is written into a model that does not fit, and a save that fails or dies
-   at any point leaves the old file whole. */
+   docs/language.md says, nothing is written into a model that does not fit, and a save that fails
+   or dies at any point leaves the old file whole. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdarg.h>
 #include <stddef.h>
@@ -440,7 +440,7 @@ static void test_widening(void **state)
     free(file.bytes);
 }
 
-/* rename, ignore and only, as LANGUAGE 1.10 says. */
+/* rename, ignore and only, as docs/language.md says. */
 static void test_mapping(void **state)
 {
     static const char *const from[] = { "fc.*", "*" }, *const to[] = { "body.*", "model.*" };

@@ -1,5 +1,5 @@
 /* Step scalars: each kind's formula, running products shared by equal betas, and a resumed run with
- * the same bits. */
+   the same bits. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* Schedules: the formulas of schedule.h at their ends and between, chains of them, and the open
- * one. */
+   one. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

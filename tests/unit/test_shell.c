@@ -35,7 +35,7 @@ static void write_text(const char *path, const char *text)
 }
 
 /* Runs the program with the words of `line`; its exit status, with the texts in out_text and
- * err_text. */
+   err_text. */
 static int run_program(const tlm_program *program, const char *line)
 {
     char words[1024], *argv[64] = { words };
@@ -211,7 +211,7 @@ static tlm_status step_of_three(void *model)
 }
 
 /* 1..20 and 1..10, save, resume to 20: the same file bit for bit, across epochs, with shuffling and
- * accumulation. */
+   accumulation. */
 static void test_resume(void **state)
 {
     tlm_train train = tiny_train;
@@ -389,7 +389,7 @@ static void test_log(void **state)
 }
 
 /* `log_loss after` prints the loss of the step's rows with the new weights: smaller here than the
- * step's own. */
+   step's own. */
 static void test_log_loss_after(void **state)
 {
     tlm_train train = tiny_train;

@@ -1,5 +1,5 @@
 /* support: arena, vectors, symbols, text buffers, places, diagnostics as printed, checked
- * arithmetic. */
+   arithmetic. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdarg.h>
 #include <stddef.h>

@@ -3,7 +3,6 @@
 #include "bind.h"
 
 #include "emit_calls.h"
-#include "strbuf.h"
 
 #include <string.h>
 

@@ -4,6 +4,7 @@
 #include "emit_c.h"
 
 #include "bundle.h"
+#include "hash.h"
 #include "literal.h"
 
 #include <stdio.h>
@@ -172,8 +173,8 @@ static void set_up_params(struct tlmc_emit *e)
             tlmc_names_make(&e->names,
                             tlmc_emit_printf(e, "AT_%s", tlmc_names_upper(e->arena, key)));
     }
-    /* tlm_rt and the fixed members, then a tlm_param each, a counter each form, the scalars and rates;
-       generous, and asserted by the emitted text. */
+    /* tlm_rt and the fixed members, then a tlm_param each, a counter each form, the scalars and
+       rates; generous, and asserted by the emitted text. */
     e->head_bytes = 1024 + 128 * (size_t)e->param_count + 8 * (size_t)e->form_count +
                     4 * (size_t)e->module->scalars.count +
                     32 * (size_t)e->module->train.group_count;
@@ -183,17 +184,17 @@ static void set_up_params(struct tlmc_emit *e)
 
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
-    for (int i = 0; i < 8; i++) {
-        hash ^= value >> (8 * i) & 0xff;
-        hash *= UINT64_C(0x100000001b3);
-    }
-    return hash;
+    unsigned char bytes[8]; /* the same on every machine */
+
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (unsigned char)(value >> (8 * i));
+    return tlmc_hash(hash, bytes, sizeof bytes);
 }
 
 /* Changes when the layout or the public functions change. */
 static uint32_t abi_of(const struct tlmc_emit *e)
 {
-    uint64_t hash = mix(UINT64_C(0xcbf29ce484222325), e->module->digest);
+    uint64_t hash = mix(TLMC_HASH_BASIS, e->module->digest);
 
     for (const char *p = e->options->version; p && *p; p++)
         hash = mix(hash, (unsigned char)*p);

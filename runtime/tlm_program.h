@@ -167,8 +167,8 @@ typedef struct tlm_program {
     tlm_mapping mapping;
 } tlm_program;
 
-/* The whole program: parses flags, loads, trains, infers, generates, saves.  Returns the exit status:
-   0 done, 1 data or input rejected, 2 usage or environment, 3 device refused. */
+/* The whole program: parses flags, loads, trains, infers, generates, saves.  Returns the exit
+   status: 0 done, 1 data or input rejected, 2 usage or environment, 3 device refused. */
 int tlm_shell_main(const tlm_program *program, int argc, char **argv);
 
 #endif

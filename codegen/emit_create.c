@@ -148,7 +148,7 @@ static void put_rows(struct tlmc_emit *e, struct tlmc_strbuf *out)
     tlmc_write(
         &e->rows,
         "/* key, type, kind, trained, shape, offset, offset of the gradient, initial value */\n"
-        "static const tlm_param_row param_rows[] = {\n");
+        "static const tlm_param_row table_params[] = {\n");
     for (uint32_t i = 0; i < e->module->params.count; i++)
         if (tlmc_emit_has_param(e, i))
             put_row(e, i);
@@ -179,9 +179,9 @@ static void put_create(struct tlmc_emit *e, struct tlmc_writer *w)
                   "    m->activations = (unsigned char *)options->activations;\n");
     if (e->param_count > 0)
         tlmc_write(w,
-                   "    tlm_bind_params(m->params, param_rows, %{n}, m->weights, m->state, "
+                   "    tlm_bind_params(m->params, table_params, %{n}, m->weights, m->state, "
                    "m->activations);\n"
-                   "    tlm_init_params(m->params, param_rows, %{n}, options->keep_weights ? "
+                   "    tlm_init_params(m->params, table_params, %{n}, options->keep_weights ? "
                    "TLM_KINDS_STATE : "
                    "TLM_KINDS_ALL, options->seed);\n",
                    "n", tlmc_literal_count(e->arena, e->param_count));
@@ -212,25 +212,24 @@ static void put_params(struct tlmc_emit *e, struct tlmc_writer *w)
         "    %{call}\n"
         "}\n\n",
         "call",
-        some
-            ? tlmc_emit_printf(
-                  e, "tlm_init_params(m->params, param_rows, %s, TLM_KINDS_TRANSIENT, m->rt.seed);",
-                  n)
-            : "(void)m;");
-    tlmc_write(w,
-               "void %{model}_reinit(%{model} *m, uint64_t seed)\n"
-               "{\n"
-               "    m->rt.seed = seed;\n"
-               "    %{model}_set_step(m, 0);\n"
-               "%{rates}%{runs}%{call}"
-               "}\n\n",
-               "rates", tlmc_emit_has_rates(e) ? "    call_first_rates(m);\n" : "", "runs",
-               draws(e) ? "    memset(m->runs, 0, sizeof m->runs);\n" : "", "call",
-               some ? tlmc_emit_printf(
-                          e,
-                          "    tlm_init_params(m->params, param_rows, %s, TLM_KINDS_ALL, seed);\n",
-                          n)
-                    : "");
+        some ? tlmc_emit_printf(
+                   e,
+                   "tlm_init_params(m->params, table_params, %s, TLM_KINDS_TRANSIENT, m->rt.seed);",
+                   n)
+             : "(void)m;");
+    tlmc_write(
+        w,
+        "void %{model}_reinit(%{model} *m, uint64_t seed)\n"
+        "{\n"
+        "    m->rt.seed = seed;\n"
+        "    %{model}_set_step(m, 0);\n"
+        "%{rates}%{runs}%{call}"
+        "}\n\n",
+        "rates", tlmc_emit_has_rates(e) ? "    call_first_rates(m);\n" : "", "runs",
+        draws(e) ? "    memset(m->runs, 0, sizeof m->runs);\n" : "", "call",
+        some ? tlmc_emit_printf(
+                   e, "    tlm_init_params(m->params, table_params, %s, TLM_KINDS_ALL, seed);\n", n)
+             : "");
 }
 
 static void put_state(struct tlmc_emit *e, struct tlmc_writer *w)

@@ -65,6 +65,15 @@ def header_in_cplusplus(folder):
     run(["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-I", os.path.join(SOURCE, "runtime"), "-fsyntax-only", "user.cpp"], cwd=folder).ok()
 
 
+def model_names(folder):
+    """Names that generated text uses itself do not clash with the model's."""
+    source = open(example("quickstart_mlp")).read()
+    for name in ("param_rows", "rates", "needs", "groups"):
+        open(folder + "/m.tlm", "w").write(source.replace("model quickstart_mlp;", f"model {name};"))
+        tlmc("emit", folder + "/m.tlm", "-o", folder).ok()
+        run(["cc", *STRICT, "-I" + SOURCE + "/runtime", "-I" + SOURCE + "/kernels_cpu", "-fsyntax-only", name + ".c", name + "_main.c"], cwd=folder).ok()
+
+
 def learning_rate_from_c(folder):
     """NAME_set_lr gives the program's own numbers: the same weights after 20 steps, bit for bit."""
     emitted(folder, "--single-file")
@@ -79,4 +88,4 @@ def learning_rate_from_c(folder):
     equal(got, wanted, "weights")
 
 
-main(single_file_stands_alone, model_file_calls, same_bytes, inference_only, header_in_cplusplus, learning_rate_from_c)
+main(single_file_stands_alone, model_file_calls, same_bytes, inference_only, header_in_cplusplus, model_names, learning_rate_from_c)

@@ -12,7 +12,7 @@ def installed(folder):
 
 def embed(folder):
     prefix = installed(folder)
-    run(["cmake", "-S", EXAMPLES + "/embed", "-B", folder + "/b", f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_BUILD_TYPE=Release"]).ok()
+    run(["cmake", "-G", "Ninja", "-S", EXAMPLES + "/embed", "-B", folder + "/b", f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_BUILD_TYPE=Release"]).ok()
     run(["cmake", "--build", folder + "/b"]).ok()
     out = run([folder + "/b/embed", EXAMPLES + "/embed/quickstart.safetensors"]).ok().out
     check("pred(0.25, -0.75) = 0.210239" in out, out)

@@ -338,8 +338,8 @@ static void calls_nothing_forbidden(void **state)
 static void public_names_differ(void **state)
 {
     static const char *const models[] = {
-        "model m;\nentry a { input x: f32[2]; output y = x + 1.0; }\n"
-        "entry a_input_x { input x: f32[2]; output y = x + 2.0; }\n",
+        ("model m;\nentry a { input x: f32[2]; output y = x + 1.0; }\n"
+         "entry a_input_x { input x: f32[2]; output y = x + 2.0; }\n"),
         "model m;\ninput _x: f32[2];\ninput v_x: f32[2];\noutput y = _x + v_x;\n",
         "model M;\nentry ABI { input x: f32[2]; output y = x + 1.0; }\n",
     };

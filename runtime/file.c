@@ -60,6 +60,10 @@ tlm_status tlm_file_read(const char *path, size_t limit, struct tlm_bytes *out, 
     if (file < 0)
         return tlm_fail(error, TLM_ERR_IO, "%s: cannot be opened: %s", tlm_path_tail(path),
                         strerror(errno));
+    if (fstat(file, &info) == 0 && (S_ISCHR(info.st_mode) || S_ISBLK(info.st_mode))) {
+        close(file); /* some never end */
+        return tlm_fail(error, TLM_ERR_IO, "%s: is a device, not a file", tlm_path_tail(path));
+    }
     if (fstat(file, &info) == 0 && S_ISREG(info.st_mode)) {
         if (info.st_size < 0 || (uintmax_t)info.st_size > limit) {
             close(file);

@@ -137,6 +137,8 @@ def flags(folder):
     write_npy(folder + "/in.npy", "<f4", (3, 3), [1.0] * 9)
     run([p, "--infer", "--input", "x=in.npy"], cwd=folder).fails(1, "in.npy")
     run([p, "--infer", "--input", "x=none.npy"], cwd=folder).fails(1, "none.npy")
+    for option in ("--data", "--load", "--resume"):
+        run([p, option, "/dev/zero"], cwd=folder).fails(1, "/dev/zero", "device")
     run([p, "--log", folder + "/log.jsonl"], cwd=folder).ok()
     rows = [json.loads(line) for line in open(folder + "/log.jsonl")]
     check(rows and all(isinstance(r, dict) for r in rows), "JSON lines")

@@ -2,10 +2,10 @@
    line says, always-inline functions, and the few operations that the formulas are made of.
    Included by tlm_rt.h and tlm_math.h.
 
-   gcc: a pragma of its own, which also switches on full vectorisation at -O2 (values do not depend
-   on it).  clang: the standard's pragma.  Neither keeps always_inline functions from being inlined.
-   Both compilers vectorise square roots only under -fno-math-errno, which no pragma can ask for:
-   emitted build files pass it. */
+   gcc: a pragma of its own, which also switches on full vectorisation at -O2, and -O2
+   where no level is asked for (values do not depend on it).  clang: the standard's pragma.  Neither keeps
+   always_inline functions from being inlined.  Both compilers vectorise square roots only under
+   -fno-math-errno, which no pragma can ask for: emitted build files pass it. */
 #ifndef TLM_FP_H
 #define TLM_FP_H
 
@@ -14,8 +14,10 @@
 
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
-#elif defined(__GNUC__)
+#elif defined(__GNUC__) && defined(__OPTIMIZE__)
 #pragma GCC optimize("fp-contract=off", "tree-vectorize", "vect-cost-model=dynamic")
+#elif defined(__GNUC__) /* a plain `cc model.c` is small and fast too */
+#pragma GCC optimize("O2", "fp-contract=off", "tree-vectorize", "vect-cost-model=dynamic")
 #endif
 
 #ifndef TLM_INLINE

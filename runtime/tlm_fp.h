@@ -3,9 +3,9 @@
    Included by tlm_rt.h and tlm_math.h.
 
    gcc: a pragma of its own, which also switches on full vectorisation at -O2, and -O2
-   where no level is asked for (values do not depend on it).  clang: the standard's pragma.  Neither keeps
-   always_inline functions from being inlined.  Both compilers vectorise square roots only under
-   -fno-math-errno, which no pragma can ask for: emitted build files pass it. */
+   where no level is asked for (values do not depend on it).  clang: the standard's pragma.
+   Neither keeps always_inline functions from being inlined.  Both compilers vectorise square
+   roots only under -fno-math-errno, which no pragma can ask for: emitted build files pass it. */
 #ifndef TLM_FP_H
 #define TLM_FP_H
 

@@ -16,6 +16,9 @@ def embed(folder):
     run(["cmake", "--build", folder + "/b"]).ok()
     out = run([folder + "/b/embed", EXAMPLES + "/embed/quickstart.safetensors"]).ok().out
     check("pred(0.25, -0.75) = 0.210239" in out, out)
+    readme = open(EXAMPLES + "/embed/README.md").read()
+    for line in out.splitlines():
+        check("    " + line + "\n" in readme, f"the README does not show what is printed: {line}")
     run([folder + "/b/embed", EXAMPLES + "/embed/README.md"]).fails(1)
 
 

@@ -1,0 +1,42 @@
+/* The vocabulary of device code: kernels that take one struct, shared arrays, the number of a thread.
+   Compiled by NVRTC and nvcc; tests define these three macros first and run the same text on the host
+   (tests/cuda_host).  Rules: blocks of TLMK_THREADS; no inline PTX; no mutable __device__ variables; no
+   waiting for another block; no library headers. */
+#ifndef TLMK_DEVICE_H
+#define TLMK_DEVICE_H
+
+#include "tlm_fp.h"
+
+#include "blocks.h"
+
+/* TLM_KERNEL(run_softmax) { ... }: a kernel whose body reads its operands through
+   `const struct run_softmax_args *m`. */
+#ifndef TLM_KERNEL
+#define TLM_KERNEL(name)                                                             \
+    static __device__ __forceinline__ void name##_body(const struct name##_args *m); \
+    extern "C" __global__ void __launch_bounds__(TLMK_THREADS)                       \
+        name(const __grid_constant__ struct name##_args args)                        \
+    {                                                                                \
+        name##_body(&args);                                                          \
+    }                                                                                \
+    static __device__ __forceinline__ void name##_body(const struct name##_args *m)
+#endif
+
+/* TLM_SHARED(float, tile, 1024): an array that the threads of a block share, aligned for float4;
+   undefined until written. */
+#ifndef TLM_SHARED
+#define TLM_SHARED(type, name, count) __shared__ __align__(16) type name[count]
+#endif
+
+/* A constant table of device code: TLM_TABLE const struct row rows[] = { ... }; */
+#ifndef TLM_TABLE
+#define TLM_TABLE static __device__
+#endif
+
+/* The number of this thread in the launch. */
+TLM_INLINE uint32_t tlm_thread(void)
+{
+    return blockIdx.x * TLMK_THREADS + threadIdx.x;
+}
+
+#endif

@@ -21,11 +21,23 @@ struct tlmc_emitted {
     struct tlmc_strbuf text;
 };
 
+/* A kernel of NAME.cu, as its host code launches it: what a build checks the compiled code against.
+ */
+struct tlmc_emitted_kernel {
+    const char *name;
+    uint32_t threads;   /* of a block */
+    uint32_t arg_bytes; /* of the one struct it takes */
+};
+
 enum { TLMC_EMIT_LINKS = 16 };
 
 struct tlmc_emission {
-    struct tlmc_emitted files[8]; /* NAME.h, NAME.c, NAME_main.c, NAME.plan.json, CMakeLists.txt */
+    /* NAME.h, NAME.c, NAME_main.c, NAME.plan.json, CMakeLists.txt; for CUDA also NAME.cu */
+    struct tlmc_emitted files[8];
     unsigned count;
+    bool cuda, cublas; /* the program needs compiled NAME.cu; calls of cuBLAS */
+    const struct tlmc_emitted_kernel *kernels;
+    unsigned kernel_count;
     const char *links[TLMC_EMIT_LINKS]; /* link flags of users' capsules, each once: "-lmy_npu" */
     unsigned link_count;
 };

@@ -76,13 +76,14 @@ typedef struct tlm_options {
     void *parallel_user;
     tlm_log_fn *log; /* warnings; NULL: dropped */
     void *log_user;
-    char *error_text; /* TLM_ERROR_BYTES for create's message; NULL: dropped */
+    char *error_text;  /* TLM_ERROR_BYTES for create's message; NULL: dropped */
+    uint32_t no_graph; /* CUDA: not 0 launches kernels one by one instead of as captured graphs */
 } tlm_options;
 
 #define TLM_OPTIONS_INIT                                                                      \
     {                                                                                         \
         sizeof(tlm_options), 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, TLM_CPU_AUTO, 0, NULL, NULL, \
-            NULL, NULL, NULL                                                                  \
+            NULL, NULL, NULL, 0                                                               \
     }
 
 typedef enum tlm_param_kind {

@@ -140,6 +140,8 @@ typedef struct tlm_generate {
     double temperature;
 } tlm_generate;
 
+enum { TLM_REPORT_BYTES = 1024 };
+
 typedef struct tlm_program {
     uint32_t size, abi;
     const char *name;   /* model name */
@@ -165,6 +167,12 @@ typedef struct tlm_program {
     const tlm_generate *generate; /* NULL */
     const char *pretrained;       /* file of the pretrained clause; NULL: no clause */
     tlm_mapping mapping;
+    /* Waits until outputs, losses, metrics and errors of the runs so far stand on the host; NULL:
+       they always do. */
+    tlm_status (*wait)(void *model);
+    void (*destroy)(void *model); /* ends what create began; NULL: nothing to end */
+    /* A device's memory and settings as lines of text (TLM_REPORT_BYTES); NULL: no device. */
+    void (*device_report)(char *text);
 } tlm_program;
 
 /* The whole program: parses flags, loads, trains, infers, generates, saves.  Returns the exit

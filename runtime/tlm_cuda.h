@@ -113,10 +113,18 @@ typedef struct tlm_cuda_kernel {
     uint32_t arg_bytes; /* of the one struct it takes */
 } tlm_cuda_kernel;
 
-/* A tensor that travels: `host` counts from the caller's activations block, `device` from the
-   activations arena on the device. */
+typedef enum tlm_cuda_block {
+    TLM_CUDA_ACTIVATIONS = 0,
+    TLM_CUDA_WEIGHTS = 1,
+    TLM_CUDA_STATE = 2,
+    TLM_CUDA_TABLES = 3
+} tlm_cuda_block;
+
+/* A tensor that travels: `host` counts from the caller's activations block, `device` from the start
+   of a block on the device. */
 typedef struct tlm_cuda_span {
     size_t host, device, bytes;
+    tlm_cuda_block block;
 } tlm_cuda_span;
 
 typedef struct tlm_cuda_table { /* constants: `device` counts from the tables on the device */
@@ -187,6 +195,7 @@ tlm_status tlm_cuda_run(tlm_cuda *cuda, tlm_rt *rt, uint32_t phase, uint32_t for
    download: device -> staging, of the fault and the form's outputs. */
 tlm_status tlm_cuda_upload(tlm_cuda *cuda, tlm_rt *rt, uint32_t form);
 tlm_status tlm_cuda_download(tlm_cuda *cuda, tlm_rt *rt, uint32_t form);
+/* 0 blocks: nothing is launched. */
 tlm_status tlm_cuda_launch(tlm_cuda *cuda, tlm_rt *rt, uint32_t kernel, uint64_t blocks,
                            const void *args, const char *place);
 tlm_status tlm_cuda_zero(tlm_cuda *cuda, tlm_rt *rt, void *to, size_t bytes, const char *place);

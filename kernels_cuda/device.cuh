@@ -1,7 +1,7 @@
-/* The vocabulary of device code: kernels that take one struct, shared arrays, the number of a thread.
-   Compiled by NVRTC and nvcc; tests define these three macros first and run the same text on the host
-   (tests/cuda_host).  Rules: blocks of TLMK_THREADS; no inline PTX; no mutable __device__ variables; no
-   waiting for another block; no library headers. */
+/* The vocabulary of device code: kernels that take one struct, shared arrays, the number of a
+   thread. Compiled by NVRTC and nvcc; tests define these three macros first and run the same text
+   on the host (tests/cuda_host).  Rules: blocks of TLMK_THREADS; no inline PTX; no mutable
+   __device__ variables; no waiting for another block; no library headers. */
 #ifndef TLMK_DEVICE_H
 #define TLMK_DEVICE_H
 
@@ -33,10 +33,30 @@
 #define TLM_TABLE static __device__
 #endif
 
+/* Loops over register arrays: without it they would lie in local memory. */
+#if TLM_DEVICE
+#define TLMK_UNROLL _Pragma("unroll")
+#else
+#define TLMK_UNROLL
+#endif
+
+#define TLMK_ALL_LANES 0xffffffffu
+
 /* The number of this thread in the launch. */
 TLM_INLINE uint32_t tlm_thread(void)
 {
     return blockIdx.x * TLMK_THREADS + threadIdx.x;
+}
+
+/* Its place in the block. */
+TLM_INLINE uint32_t tlm_lane(void)
+{
+    return threadIdx.x % TLMK_WARP;
+}
+
+TLM_INLINE uint32_t tlm_warp(void)
+{
+    return threadIdx.x / TLMK_WARP;
 }
 
 #endif

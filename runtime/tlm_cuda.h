@@ -76,6 +76,8 @@ tlm_status tlm_cuda_buffer_download(const tlm_cuda_buffer *buffer, uint64_t offs
 /* Frees every cached block. */
 tlm_status tlm_cuda_empty_cache(char *error);
 
+enum { TLM_CUDA_STATS_BYTES = 512 };
+
 typedef struct tlm_cuda_stats {
     uint32_t size;
     uint64_t live_bytes, peak_bytes;       /* of buffers that are held */
@@ -88,9 +90,12 @@ typedef struct tlm_cuda_stats {
 /* Zeros in a stub build. */
 void tlm_cuda_get_stats(tlm_cuda_stats *stats);
 /* "live=1.5MiB peak=... cache=... cache_cap=... allocs=2 frees=1 wrappers_live=1 wrappers_peak=1
-   wrappers_alloc=2 wrappers_finalized=1 cuda_free=...MiB cuda_total=...MiB"; text has 512 bytes;
-   returns text. */
+   wrappers_alloc=2 wrappers_finalized=1 cuda_free=...MiB cuda_total=...MiB"; text has
+   TLM_CUDA_STATS_BYTES; returns text. */
 char *tlm_cuda_format_stats(const tlm_cuda_stats *stats, char *text);
+/* Two lines for a run's report, TLM_REPORT_BYTES: "cuda: deterministic_reductions=off" and "cuda: "
+   with the stats. */
+void tlm_cuda_report(char *text);
 
 /* ---- the session of an emitted model */
 
@@ -191,8 +196,10 @@ typedef tlm_status tlm_cuda_enqueue(void *model);
 enum { TLM_CUDA_NO_FORM = 0xffff };
 tlm_status tlm_cuda_run(tlm_cuda *cuda, tlm_rt *rt, uint32_t phase, uint32_t form,
                         const float *scalars, tlm_cuda_enqueue *enqueue, void *model);
-/* In an enqueue function.  upload: staging -> device, of the step's block and the form's inputs;
-   download: device -> staging, of the fault and the form's outputs. */
+/* In an enqueue function.  upload: staging -> device, of the step's block and the form's inputs,
+   the form that the run was given, before anything else; download: device -> staging, of the fault
+   and the form's outputs.  A captured upload is kept beside the graph and done anew before each
+   launch of it, so that its staging memory is known to be free again. */
 tlm_status tlm_cuda_upload(tlm_cuda *cuda, tlm_rt *rt, uint32_t form);
 tlm_status tlm_cuda_download(tlm_cuda *cuda, tlm_rt *rt, uint32_t form);
 /* 0 blocks: nothing is launched. */
@@ -209,7 +216,8 @@ tlm_status tlm_cuda_wait(tlm_cuda *cuda, tlm_rt *rt);
 /* The same, then weights, state and (with_gradients) gradients into the caller's blocks, if the
    device has newer ones.  The next run uploads them again: the caller may write. */
 tlm_status tlm_cuda_fetch(tlm_cuda *cuda, tlm_rt *rt, int with_gradients);
-/* The device has changed weights or state (updates, stores). */
+/* The device has changed weights or state (updates, stores).  In an enqueue function: so does every
+   run of its phase. */
 void tlm_cuda_touched(tlm_cuda *cuda);
 
 /* A launch of generated code: the remaining arguments fill the struct KERNEL_args. */

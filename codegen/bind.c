@@ -12,6 +12,18 @@ static const struct {
     const char *formula;
 } providers[] = {
 #define PROVIDER(name, device, formula) { name, device, formula },
+#define LIBRARY(provider, OP, emitter)
+#define HANDLER(OP, emitter, ...)
+#include "bind.def"
+};
+
+static const struct {
+    const char *provider;
+    enum tlmc_op op;
+    void (*emit)(struct tlmc_call *);
+} libraries[] = {
+#define PROVIDER(name, device, formula)
+#define LIBRARY(provider, OP, emitter) { provider, TLMC_OP_##OP, tlmc_emit_##emitter },
 #define HANDLER(OP, emitter, ...)
 #include "bind.def"
 };
@@ -22,14 +34,42 @@ static const struct {
     const char *headers[2];
 } emitters[] = {
 #define PROVIDER(name, device, formula)
+#define LIBRARY(provider, OP, emitter)
 #define HANDLER(OP, emitter, ...) { TLMC_OP_##OP, tlmc_emit_##emitter, { __VA_ARGS__ } },
 #include "bind.def"
 };
 
+static bool is_library(const char *provider)
+{
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
+        if (strcmp(libraries[i].provider, provider) == 0)
+            return true;
+    return false;
+}
+
+/* Ours: the kernels of all our providers have the same parameters. */
+static void find_kernel(enum tlmc_op op, size_t provider, struct tlmc_arena *arena,
+                        struct tlmc_handler *out)
+{
+    const bool device = providers[provider].device == TLMC_CUDA;
+
+    if (tlmc_op_info(op)->family == TLMC_POINTWISE)
+        out->formula = providers[provider].formula;
+    for (size_t i = 0; i < sizeof emitters / sizeof *emitters; i++) {
+        if (emitters[i].op != op)
+            continue;
+        out->emit = emitters[i].emit;
+        out->header =
+            device ? tlmc_arena_printf(arena, "%scuh",
+                                       tlmc_arena_strndup(arena, emitters[i].headers[0],
+                                                          strlen(emitters[i].headers[0]) - 1))
+                   : emitters[i].headers[provider];
+    }
+}
+
 bool tlmc_handler_find(enum tlmc_op op, const char *provider, enum tlmc_device device,
                        struct tlmc_arena *arena, struct tlmc_handler *out)
 {
-    const bool pointwise = tlmc_op_info(op)->family == TLMC_POINTWISE;
     size_t chosen = 0;
 
     for (size_t i = 0; i < sizeof providers / sizeof *providers; i++)
@@ -39,14 +79,13 @@ bool tlmc_handler_find(enum tlmc_op op, const char *provider, enum tlmc_device d
                                   .provider = providers[chosen].name,
                                   .device = providers[chosen].device };
     out->name = tlmc_arena_printf(arena, "c.%s.%s", out->provider, tlmc_op_info(op)->name);
-    if (pointwise)
-        out->formula = providers[chosen].formula;
-    for (size_t i = 0; i < sizeof emitters / sizeof *emitters; i++)
-        if (emitters[i].op == op) {
-            out->emit = emitters[i].emit;
-            out->header = emitters[i].headers[chosen];
-        }
-    return pointwise || out->emit != NULL;
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
+        if (libraries[i].op == op && strcmp(libraries[i].provider, out->provider) == 0)
+            out->emit = libraries[i].emit;
+    if (!is_library(out->provider))
+        find_kernel(op, chosen, arena, out);
+    out->on_device = out->device == TLMC_CUDA && !is_library(out->provider);
+    return out->formula != NULL || out->emit != NULL;
 }
 
 const char *tlmc_bind(const struct tlmc_handler *handler, const struct tlmc_capsule *capsule,

@@ -15,6 +15,7 @@ struct tlmc_handler {
     const char *formula; /* pointwise ops: prefix of the inline formula, "tlm_"; else NULL */
     void (*emit)(struct tlmc_call *); /* ops that are calls; else NULL */
     const char *header; /* of its kernel alone, for single-file output; else the capsule's header */
+    bool on_device;     /* the header holds device code */
 };
 
 /* The handler for an op with a provider's kernels.  Falls back to the first provider's when this

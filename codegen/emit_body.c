@@ -23,8 +23,18 @@ void tlmc_call_end(struct tlmc_call *call)
     tlmc_strbuf_free(&call->inits);
 }
 
+/* Pointers and 64-bit words; the other fields have 4 bytes. */
+static bool is_wide(const char *ctype)
+{
+    return strchr(ctype, '*') || strncmp(ctype, "size_t", 6) == 0 ||
+           strncmp(ctype, "uint64_t", 8) == 0;
+}
+
 void tlmc_call_field(struct tlmc_call *call, const char *ctype, const char *name, const char *text)
 {
+    const uint32_t size = is_wide(ctype) ? 8 : 4;
+
+    call->arg_bytes = (call->arg_bytes + size - 1) / size * size + size;
     tlmc_strbuf_printf(&call->fields, "    %s%s;\n", ctype, name);
     tlmc_strbuf_printf(&call->inits, "%s.%s = %s", call->inits.length ? ", " : "", name, text);
 }
@@ -53,12 +63,23 @@ void tlmc_call_size(struct tlmc_call *call, const char *name, int64_t value)
                        (long long)value);
 }
 
-void tlmc_call_sizes(struct tlmc_call *call, const char *name, int count, const int64_t *values)
+static void put_list(struct tlmc_call *call, const char *type, const char *name, int count,
+                     const int64_t *values)
 {
-    tlmc_strbuf_printf(&call->lists, "    const size_t %s[%d] = { ", name, count > 0 ? count : 1);
+    tlmc_strbuf_printf(&call->lists, "    const %s %s[%d] = { ", type, name, count > 0 ? count : 1);
     for (int i = 0; i < count; i++)
         tlmc_strbuf_printf(&call->lists, "%s%lld", i ? ", " : "", (long long)values[i]);
     tlmc_strbuf_add(&call->lists, count > 0 ? " };\n" : "0 };\n");
+}
+
+void tlmc_call_sizes(struct tlmc_call *call, const char *name, int count, const int64_t *values)
+{
+    put_list(call, call->e->cuda ? "uint32_t" : "size_t", name, count, values);
+}
+
+void tlmc_call_strides(struct tlmc_call *call, const char *name, int count, const int64_t *values)
+{
+    put_list(call, call->e->cuda ? "uint64_t" : "size_t", name, count, values);
 }
 
 const char *tlmc_call_symbol(struct tlmc_call *call)
@@ -80,10 +101,36 @@ const char *tlmc_call_symbol(struct tlmc_call *call)
     return tlmc_emit_printf(call->e, "tlmk_%s%s", tlmc_dtype_name(dtype), rest);
 }
 
-/* Name of the body with these fields and this text, written if it is new. */
-static const char *step_body(struct tlmc_emit *e, const char *base, const char *comment,
-                             const char *fields, const char *text)
+/* A function for each SIMD level of the CPU, or a kernel: its struct stands in NAME.c too. */
+static void put_body(struct tlmc_emit *e, const char *name, const char *fields, const char *text)
 {
+    if (e->cuda)
+        tlmc_write(&e->structs, "struct %{name}_args {\n%{fields}};\n", "name", name, "fields",
+                   fields);
+    tlmc_write(&e->body,
+               "struct %{name}_args {\n"
+               "%{fields}"
+               "};\n",
+               "name", name, "fields", fields);
+    tlmc_write(&e->body,
+               e->cuda ? "TLM_KERNEL(%{name})\n"
+                         "{\n"
+                         "%{text}"
+                         "}\n\n"
+                       : "TLM_STEP(%{name}, const struct %{name}_args)\n"
+                         "{\n"
+                         "%{text}"
+                         "}\n"
+                         "TLM_LEVELS(%{name}, const struct %{name}_args)\n\n",
+               "name", name, "text", text);
+}
+
+/* Name of the body with these fields and this text, written if it is new. */
+static const char *step_body(struct tlmc_call *call, const char *base, const char *comment,
+                             const char *text)
+{
+    struct tlmc_emit *e = call->e;
+    const char *fields = tlmc_strbuf_text(&call->fields);
     const char *whole = tlmc_emit_printf(e, "%s\n%s", fields, text);
     const tlmc_sym key = tlmc_intern(&e->body_keys, whole);
     const char *name;
@@ -92,36 +139,41 @@ static const char *step_body(struct tlmc_emit *e, const char *base, const char *
         if (e->bodies.items[i].key == key)
             return e->bodies.items[i].name;
     name = tlmc_names_make(&e->names, tlmc_emit_printf(e, "run_%s", base));
-    TLMC_PUSH(e->arena, &e->bodies, ((struct tlmc_emit_body){ key, name }));
+    TLMC_PUSH(e->arena, &e->bodies,
+              ((struct tlmc_emit_body){ key, name, (call->arg_bytes + 7) / 8 * 8 }));
     tlmc_write_comment(&e->body, comment);
-    tlmc_write(&e->body,
-               "struct %{name}_args {\n"
-               "%{fields}"
-               "};\n"
-               "TLM_STEP(%{name}, const struct %{name}_args)\n"
-               "{\n"
-               "%{text}"
-               "}\n"
-               "TLM_LEVELS(%{name}, const struct %{name}_args)\n"
-               "\n",
-               "name", name, "fields", fields, "text", text);
+    put_body(e, name, fields, text);
     return name;
 }
 
 void tlmc_call_run(struct tlmc_call *call, const char *base, const char *comment, const char *text,
-                   const char *items, double work)
+                   struct tlmc_geometry geometry)
 {
     struct tlmc_emit *e = call->e;
-    const bool sized = call->sizes.length > 0;
-    const char *body = tlmc_emit_printf(e, "%s%s%s%s%s", sized ? "    const size_t " : "",
-                                        tlmc_strbuf_text(&call->sizes), sized ? ";\n" : "",
-                                        tlmc_strbuf_text(&call->lists), text);
+    const char *type = call->sizes.length == 0 ? ""
+                       : e->cuda               ? "    const uint32_t "
+                                               : "    const size_t ";
+    const char *body = tlmc_emit_printf(e, "%s%s%s%s%s", type, tlmc_strbuf_text(&call->sizes),
+                                        *type ? ";\n" : "", tlmc_strbuf_text(&call->lists), text);
     const char *wanted = *call->shape ? tlmc_emit_printf(e, "%s_%s", base, call->shape) : base;
-    const char *name = step_body(e, wanted, comment, tlmc_strbuf_text(&call->fields), body);
+    const char *name = step_body(call, wanted, comment, body);
 
-    tlmc_write(&e->entry, "TLM_CALL(m, %{name}, %{items}, %{work}, %{inits});\n", "name", name,
-               "items", items, "work", tlmc_literal_count(e->arena, (uint64_t)work), "inits",
-               tlmc_strbuf_text(&call->inits));
+    if (e->cuda) {
+        struct tlmc_strbuf place = { 0 };
+
+        tlmc_literal_string(&place, tlmc_emit_place(e, call->node->span), 0);
+        tlmc_write(&e->entry, "TLM_LAUNCH(m, %{name}, %{blocks}, %{place}, %{inits});\n", "name",
+                   name, "blocks", geometry.blocks, "place",
+                   tlmc_arena_strdup(e->arena, tlmc_strbuf_text(&place)), "inits",
+                   tlmc_strbuf_text(&call->inits));
+        tlmc_strbuf_free(&place);
+    } else {
+        tlmc_write(&e->entry, "TLM_CALL(m, %{name}, %{items}, %{work}, %{inits});\n", "name", name,
+                   "items", geometry.items, "work",
+                   tlmc_literal_count(e->arena, (uint64_t)geometry.work), "inits",
+                   tlmc_strbuf_text(&call->inits));
+    }
+    call->arg_bytes = 0;
     tlmc_strbuf_clear(&call->fields);
     tlmc_strbuf_clear(&call->sizes);
     tlmc_strbuf_clear(&call->lists);

@@ -1,6 +1,6 @@
-/* The C target.  In: an accepted plan.  Out: NAME.h, NAME.c, NAME_main.c, NAME.plan.json,
-   CMakeLists.txt as texts. Refuses what it has no emitter for, at the node's place.  Nothing here
-   depends on time, host, folder or environment. */
+/* The emission.  In: an accepted plan.  Out: NAME.h, NAME.c, NAME_main.c, NAME.plan.json,
+   CMakeLists.txt, for CUDA NAME.cu, as texts. Refuses what it has no emitter for, at the node's
+   place.  Nothing here depends on time, host, folder or environment. */
 #include "emit_c.h"
 
 #include "bundle.h"
@@ -43,6 +43,19 @@ void tlmc_emit_need_header(struct tlmc_emit *e, const char *header)
         if (strcmp(e->headers.items[i], header) == 0)
             return;
     TLMC_PUSH(e->arena, &e->headers, header);
+}
+
+void tlmc_emit_need_device_header(struct tlmc_emit *e, const char *header)
+{
+    for (unsigned i = 0; i < e->device_headers.count; i++)
+        if (strcmp(e->device_headers.items[i], header) == 0)
+            return;
+    TLMC_PUSH(e->arena, &e->device_headers, header);
+}
+
+size_t tlmc_emit_activations_bytes(const struct tlmc_emit *e)
+{
+    return e->cuda ? e->io_bytes : e->plan->activations_bytes;
 }
 
 struct tlmc_emit_form *tlmc_emit_find_form(struct tlmc_emit *e, const struct tlmc_form *form)
@@ -201,6 +214,8 @@ static uint32_t abi_of(const struct tlmc_emit *e)
     hash = mix(hash, e->plan->weights_bytes);
     hash = mix(hash, e->state_bytes);
     hash = mix(hash, e->plan->activations_bytes);
+    if (e->cuda)
+        hash = mix(hash, e->io_bytes + 1);
     for (uint32_t f = 0; f < e->form_count; f++) {
         hash = mix(hash, (uint64_t)e->forms[f].form->mode);
         hash = mix(hash, e->forms[f].plan->arena_bytes);
@@ -269,6 +284,8 @@ void tlmc_emit_head(struct tlmc_emit *e, const char *what, struct tlmc_strbuf *o
                        "%u nodes in %u steps; weights %zu, state %zu, activations %zu bytes.",
                        nodes, steps, e->plan->weights_bytes, e->state_bytes,
                        e->plan->activations_bytes);
+    if (e->cuda)
+        tlmc_strbuf_printf(&text, "  On the host: %zu bytes of tensors that travel.", e->io_bytes);
     tlmc_writer_init(&w, out);
     tlmc_write_comment(&w, tlmc_strbuf_text(&text));
     tlmc_writer_end(&w);
@@ -288,10 +305,12 @@ static void put_section(struct tlmc_strbuf *out, const char *title, const char *
 
 static void emit_model(struct tlmc_emit *e, struct tlmc_strbuf *out)
 {
-    struct tlmc_strbuf memory = { 0 }, structure = { 0 }, create = { 0 }, accessors = { 0 };
+    struct tlmc_strbuf memory = { 0 }, structure = { 0 }, create = { 0 }, accessors = { 0 },
+                       cuda = { 0 };
 
     tlmc_writer_init(&e->tables, &e->tables_text);
     tlmc_writer_init(&e->body, &e->bodies_text);
+    tlmc_writer_init(&e->structs, &e->structs_text);
     for (uint32_t f = 0; f < e->form_count; f++)
         tlmc_emit_form_functions(e, &e->forms[f]);
     tlmc_emit_memory(e, &memory);
@@ -300,17 +319,26 @@ static void emit_model(struct tlmc_emit *e, struct tlmc_strbuf *out)
     tlmc_emit_accessors(e, &accessors);
     tlmc_writer_end(&e->tables);
     tlmc_writer_end(&e->body);
+    tlmc_writer_end(&e->structs);
+    if (e->cuda)
+        tlmc_cuda_tables(e, &cuda);
 
     tlmc_emit_head(e, "The model.  No allocation, no stdio, no globals.", out);
     tlmc_strbuf_printf(out, "#include \"%s.h\"\n\n#include \"tlm_model.h\"\n", e->model);
+    if (e->cuda)
+        tlmc_strbuf_add(out, "#include \"tlm_cuda.h\"\n#include \"blocks.h\"\n");
     for (unsigned i = 0; i < e->headers.count; i++)
         tlmc_strbuf_printf(out, "#include \"%s\"\n", e->headers.items[i]);
     tlmc_strbuf_char(out, '\n');
     put_section(out, "memory", tlmc_strbuf_text(&memory));
     put_section(out, "the model", tlmc_strbuf_text(&structure));
     put_section(out, "constants", tlmc_strbuf_text(&e->tables_text));
-    put_section(out, "step bodies: one for each distinct kernel, shape and formula",
-                tlmc_strbuf_text(&e->bodies_text));
+    if (e->cuda)
+        put_section(out, "kernels and what travels between host and device",
+                    tlmc_strbuf_text(&cuda));
+    else
+        put_section(out, "step bodies: one for each distinct kernel, shape and formula",
+                    tlmc_strbuf_text(&e->bodies_text));
     put_section(out, "entry points", tlmc_strbuf_text(&e->entries_text));
     put_section(out, "tensors", tlmc_strbuf_text(&accessors));
     put_section(out, "creation and state", tlmc_strbuf_text(&create));
@@ -320,6 +348,13 @@ static void emit_model(struct tlmc_emit *e, struct tlmc_strbuf *out)
     tlmc_strbuf_free(&structure);
     tlmc_strbuf_free(&create);
     tlmc_strbuf_free(&accessors);
+    tlmc_strbuf_free(&cuda);
+}
+
+static void emit_device_code(struct tlmc_emit *e, struct tlmc_strbuf *out)
+{
+    tlmc_emit_head(e, "The device code.  NVRTC and nvcc compile it with -fmad=false.", out);
+    tlmc_cuda_device_text(e, out);
 }
 
 /* ---- files */
@@ -387,11 +422,12 @@ bool tlmc_emit_c(const tlmc_accepted_plan *accepted, const struct tlmc_emit_opti
     struct tlmc_emit e = {
         .plan = plan, .module = plan->module, .options = options, .diags = diags
     };
-    struct tlmc_strbuf *header, *model, *program = NULL;
+    struct tlmc_strbuf *header, *model, *program = NULL, *device = NULL;
 
     *out = (struct tlmc_emission){ 0 };
     e.arena = plan->module->arena;
     e.model = plan->module->name;
+    e.cuda = plan->profile->device == TLMC_CUDA;
     if (!tlmc_names_free_for_model(e.model)) {
         tlmc_emit_refuse(
             &e, NULL,
@@ -414,6 +450,8 @@ bool tlmc_emit_c(const tlmc_accepted_plan *accepted, const struct tlmc_emit_opti
         return false;
     for (uint32_t f = 0; f < e.form_count; f++)
         name_offsets(&e, &e.forms[f]);
+    if (e.cuda)
+        tlmc_cuda_set_up(&e);
     e.abi = abi_of(&e);
 
     model = add_file(&e, out, ".c");
@@ -426,8 +464,17 @@ bool tlmc_emit_c(const tlmc_accepted_plan *accepted, const struct tlmc_emit_opti
     }
     tlmc_plan_json(plan, add_file(&e, out, ".plan.json"));
     tlmc_emit_cmake(&e, add_file(&e, out, "CMakeLists.txt"));
+    if (e.cuda) {
+        device = add_file(&e, out, ".cu");
+        emit_device_code(&e, device);
+        tlmc_cuda_kernels(&e, out);
+        for (unsigned i = 0; i < e.headers.count; i++)
+            out->cublas |= strcmp(e.headers.items[i], "tlm_cublas.h") == 0;
+    }
     if (options->single_file) {
         bundle(&e, model, NULL, true);
+        if (device)
+            bundle(&e, device, NULL, false);
         bundle(&e, header, NULL, false);
         if (program)
             bundle(&e, program, shell, true);
@@ -437,6 +484,7 @@ bool tlmc_emit_c(const tlmc_accepted_plan *accepted, const struct tlmc_emit_opti
     tlmc_strbuf_free(&e.tables_text);
     tlmc_strbuf_free(&e.bodies_text);
     tlmc_strbuf_free(&e.entries_text);
+    tlmc_strbuf_free(&e.structs_text);
     tlmc_strbuf_free(&e.statements);
     if (e.failed)
         tlmc_emission_free(out);

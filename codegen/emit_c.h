@@ -1,5 +1,7 @@
-/* Shared by the emit_*.c files of the C target: the state of one emission and the small vocabulary
-   they build text with.  Texts live in the module's arena unless said otherwise. */
+/* Shared by the emit_*.c files: the state of one emission and the small vocabulary they build text
+   with.  Two targets, C for the CPU and C with device code for CUDA, share forms, names, entry
+   points and kernel calls; what differs is in emit_body.c (a step's body and the statement that
+   runs it) and emit_cuda.c.  Texts live in the module's arena unless said otherwise. */
 #ifndef TLMC_CODEGEN_EMIT_C_H
 #define TLMC_CODEGEN_EMIT_C_H
 
@@ -20,6 +22,7 @@ struct tlmc_emit_form {
     const char *
         *locals; /* a value: name of the pointer to it in entry points; NULL: not asked for yet */
     const char **offsets; /* a storage in the arena: its enumerator */
+    const char **io[4];   /* CUDA, by tlmc_io_kind: enumerators of the host's copies */
     struct tlmc_names names;
     uint32_t index;
     bool draws; /* has random nodes */
@@ -28,6 +31,7 @@ struct tlmc_emit_form {
 struct tlmc_emit_body { /* a step body, shared by all steps with the same text */
     tlmc_sym key;
     const char *name;
+    uint32_t arg_bytes; /* of its struct */
 };
 
 struct tlmc_emit_use { /* a local pointer of the function being written */
@@ -38,6 +42,13 @@ struct tlmc_emit_use { /* a local pointer of the function being written */
 struct tlmc_emit_table { /* a static const array */
     enum tlmc_dtype dtype;
     const char *text, *name;
+    const char *place; /* CUDA: enumerator of its offset on the device */
+    size_t offset;
+};
+
+struct tlmc_emit_check { /* CUDA: indices that a kernel checks */
+    int64_t limit;
+    const char *tensor, *place;
 };
 
 struct tlmc_emit {
@@ -63,8 +74,16 @@ struct tlmc_emit {
     TLMC_VEC(struct tlmc_emit_use) uses; /* its pointers */
     TLMC_VEC(const char *) headers;      /* of kernels, in order of first use */
     TLMC_VEC(const char *) links;        /* of user capsules */
-    size_t head_bytes;                   /* of the model struct at the start of the state block */
-    size_t state_bytes;                  /* with it */
+    bool cuda;
+    TLMC_VEC(const char *) device_headers; /* CUDA: of kernels, included by NAME.cu */
+    TLMC_VEC(struct tlmc_emit_check) checks;
+    struct tlmc_strbuf structs_text; /* CUDA: the args structs, for NAME.c */
+    struct tlmc_writer structs;      /* onto them */
+    size_t table_bytes, io_bytes;    /* CUDA: constants on the device; tensors on the host */
+    const char **io_gradients;       /* CUDA: a gradient of the training form: its enumerator */
+    const char *undefined_reduction; /* CUDA: a capsule whose sums have no definition */
+    size_t head_bytes;               /* of the model struct at the start of the state block */
+    size_t state_bytes;              /* with it */
     uint32_t abi;
     bool failed;
 };
@@ -75,6 +94,9 @@ void tlmc_emit_refuse(struct tlmc_emit *e, const struct tlmc_node *node, const c
     TLMC_PRINTF(3, 4);
 const char *tlmc_emit_printf(struct tlmc_emit *e, const char *fmt, ...) TLMC_PRINTF(2, 3);
 void tlmc_emit_need_header(struct tlmc_emit *e, const char *header);
+void tlmc_emit_need_device_header(struct tlmc_emit *e, const char *header);
+/* Bytes of the activations block that the caller hands in. */
+size_t tlmc_emit_activations_bytes(const struct tlmc_emit *e);
 const struct tlmc_emit_form *
 tlmc_emit_training(const struct tlmc_emit *e); /* NULL: nothing trains */
 /* Optimizer states and accumulators go when nothing trains. */
@@ -96,6 +118,8 @@ const char *tlmc_emit_scalar_name(struct tlmc_emit *e, uint32_t slot);
 const char *tlmc_emit_local(struct tlmc_emit *e, struct tlmc_emit_form *form, uint32_t value);
 /* The address of a value's first element, as C: "tlm_f32_at(m->activations, AT_TRAIN_H)". */
 const char *tlmc_emit_address(struct tlmc_emit *e, struct tlmc_emit_form *form, uint32_t value);
+/* "m->weights", or "m->cuda.weights" where the values live on the device. */
+const char *tlmc_emit_block(const struct tlmc_emit *e, const char *name);
 /* Do the two values share a byte? */
 bool tlmc_emit_overlap(const struct tlmc_emit_form *form, uint32_t a, uint32_t b);
 bool tlmc_emit_is_literal(const struct tlmc_emit_form *form, uint32_t value);
@@ -126,6 +150,14 @@ struct tlmc_call {
     struct tlmc_strbuf lists;  /* "const size_t dims[2] = { 2, 8 };" there */
     struct tlmc_strbuf inits;  /* ".y = h, .x = x" */
     const char *shape;         /* for the body's name: "25x8" */
+    uint32_t arg_bytes;        /* of the fields so far */
+};
+
+/* How a kernel is run: the items of its loop on the CPU, the blocks of its launch on CUDA, and
+   simple operations in all. */
+struct tlmc_geometry {
+    const char *items, *blocks;
+    double work;
 };
 
 void tlmc_call_begin(struct tlmc_call *call, struct tlmc_emit *e, struct tlmc_emit_form *form,
@@ -137,14 +169,16 @@ void tlmc_call_field(struct tlmc_call *call, const char *ctype, const char *name
 void tlmc_call_value(struct tlmc_call *call, const char *name, uint32_t value, bool written);
 void tlmc_call_input(struct tlmc_call *call, const char *name, uint32_t input);
 void tlmc_call_output(struct tlmc_call *call, const char *name, uint32_t result);
-/* "const size_t rows = 25;" in the body. */
+/* "const size_t rows = 25;" in the body (uint32_t on CUDA). */
 void tlmc_call_size(struct tlmc_call *call, const char *name, int64_t value);
 void tlmc_call_sizes(struct tlmc_call *call, const char *name, int count, const int64_t *values);
+/* The same for distances between elements (uint64_t on CUDA). */
+void tlmc_call_strides(struct tlmc_call *call, const char *name, int count, const int64_t *values);
 /* The kernel's symbol for the element type of this node. */
 const char *tlmc_call_symbol(struct tlmc_call *call);
 /* The body (made once for all steps of the same text) and the statement that runs it. */
 void tlmc_call_run(struct tlmc_call *call, const char *base, const char *comment, const char *text,
-                   const char *items, double work);
+                   struct tlmc_geometry geometry);
 
 /* ---- emit_rates.c: what a model with optimizer groups has for their learning rates */
 bool tlmc_emit_has_rates(const struct tlmc_emit *e);
@@ -157,6 +191,23 @@ void tlmc_emit_pointwise(struct tlmc_emit *e, struct tlmc_emit_form *form,
 void tlmc_emit_updates(struct tlmc_emit *e, struct tlmc_emit_form *form,
                        const struct tlmc_step *step);
 void tlmc_emit_user_call(struct tlmc_call *call);
+
+/* ---- emit_cuda.c: what only the CUDA target has */
+/* Names and offsets of the tensors that travel between host and device. */
+void tlmc_cuda_set_up(struct tlmc_emit *e);
+/* A kernel that leaves the first index outside [0, limit) in the model's fault. */
+void tlmc_cuda_check_index(struct tlmc_call *call, uint32_t input, int64_t limit);
+/* Everything between the struct and the entry points of NAME.c. */
+void tlmc_cuda_tables(struct tlmc_emit *e, struct tlmc_strbuf *out);
+/* The host's offsets, beside those of the device. */
+void tlmc_cuda_memory(struct tlmc_emit *e, struct tlmc_strbuf *out);
+/* NAME.cu, without its head comment. */
+void tlmc_cuda_device_text(struct tlmc_emit *e, struct tlmc_strbuf *out);
+/* The kernels of the emission, in the module's arena. */
+void tlmc_cuda_kernels(struct tlmc_emit *e, struct tlmc_emission *out);
+/* "PHASE_TRAIN_FORWARD" of "train_forward", "FORM_TRAIN". */
+const char *tlmc_cuda_phase(struct tlmc_emit *e, const char *base);
+const char *tlmc_cuda_form(struct tlmc_emit *e, const struct tlmc_emit_form *form);
 
 /* ---- whole files */
 void tlmc_emit_create(struct tlmc_emit *e, struct tlmc_strbuf *out);

@@ -87,15 +87,32 @@ static void fields(struct tlmc_call *call, const char *names, bool results)
     }
 }
 
-static void run(struct tlmc_call *call, const char *base, const char *arguments, const char *items,
-                double work)
+static struct tlmc_geometry geometry(const char *items, const char *blocks, double work)
 {
-    struct tlmc_emit *e = call->e;
-    const char *comment = tlmc_emit_printf(e, "%s %s", base, call->shape);
+    return (struct tlmc_geometry){ items, blocks, work };
+}
 
-    tlmc_call_run(call, base, comment,
-                  tlmc_emit_printf(e, "    %s(level, %s);\n", tlmc_call_symbol(call), arguments),
-                  items, work);
+/* One thread an element, in rows of `items` on the CPU. */
+static struct tlmc_geometry elements(struct tlmc_call *call, int64_t items, int64_t count,
+                                     double work)
+{
+    return geometry(number(call, items),
+                    tlmc_emit_printf(call->e, "TLMK_BLOCKS(%s)", number(call, count)), work);
+}
+
+/* The body: one call of the kernel.  On the CPU it takes a level and a range of items. */
+static const char *kernel_call(struct tlmc_call *call, const char *symbol, const char *arguments)
+{
+    return tlmc_emit_printf(call->e,
+                            call->e->cuda ? "    %s(%s);\n" : "    %s(level, %s, begin, end);\n",
+                            symbol, arguments);
+}
+
+static void run(struct tlmc_call *call, const char *base, const char *arguments,
+                struct tlmc_geometry how)
+{
+    tlmc_call_run(call, base, tlmc_emit_printf(call->e, "%s %s", base, call->shape),
+                  kernel_call(call, tlmc_call_symbol(call), arguments), how);
 }
 
 /* The operand seen as [outer, length, inner] around the node's axes. */
@@ -110,8 +127,10 @@ static void axes_sizes(struct tlmc_call *call, const struct tlmc_type *type, int
     sizes[2] = product(type->dims + first + count, type->rank - first - count);
 }
 
-static const char *declare_sizes(struct tlmc_call *call, const struct row *row)
+static struct tlmc_geometry declare_sizes(struct tlmc_call *call, const struct row *row,
+                                          double work)
 {
+    struct tlmc_emit *e = call->e;
     const struct tlmc_type *type = input_type(call, row->of);
     int64_t sizes[3] = { 0 };
 
@@ -136,17 +155,66 @@ static const char *declare_sizes(struct tlmc_call *call, const struct row *row)
         call->shape = shape_text(call, 1, sizes);
         break;
     }
+    const char *a = number(call, sizes[0]), *b = number(call, sizes[1]),
+               *c = number(call, sizes[2]);
+
     switch (row->items) {
-    case ITEMS_ROWS:
-    case ITEMS_COUNT: return number(call, sizes[0]);
+    case ITEMS_ROWS: return geometry(a, tlmc_emit_printf(e, "TLMK_ROW_BLOCKS(%s, %s)", a, b), work);
+    case ITEMS_COUNT: return elements(call, sizes[0], sizes[0], work);
     case ITEMS_COLUMNS:
-        return tlmc_emit_printf(call->e, "TLMK_COLUMN_ITEMS(%s)", number(call, sizes[1]));
+        return geometry(tlmc_emit_printf(e, "TLMK_COLUMN_ITEMS(%s)", b),
+                        tlmc_emit_printf(e, "TLMK_COLUMN_BLOCKS(%s)", b), work);
     case ITEMS_REDUCE:
-        return tlmc_emit_printf(call->e, "TLMK_REDUCE_ITEMS(%s, %s, %s)", number(call, sizes[0]),
-                                number(call, sizes[1]), number(call, sizes[2]));
-    case ITEMS_WHOLE: return "1";
+        return geometry(tlmc_emit_printf(e, "TLMK_REDUCE_ITEMS(%s, %s, %s)", a, b, c),
+                        tlmc_emit_printf(e, "TLMK_REDUCE_BLOCKS(%s, %s, %s)", a, b, c), work);
+    case ITEMS_WHOLE: return geometry("1", tlmc_emit_printf(e, "TLMK_ROW_BLOCKS(1, %s)", a), work);
     }
     TLMC_UNREACHABLE();
+}
+
+/* Long sums on CUDA: a launch for the chunks of 4096 terms, whose results lie in the workspace, and
+   one that reduces those by the same rule.  `chunks` takes the terms; `last` the parts. */
+static void run_in_chunks(struct tlmc_call *call, const struct row *row)
+{
+    struct tlmc_emit *e = call->e;
+    const bool loss = row->items == ITEMS_WHOLE, mean = call->node->op != TLMC_OP_REDUCE_SUM;
+    const struct tlmc_type *type = input_type(call, row->of);
+    int64_t sizes[3] = { 1, tlmc_type_count(type), 1 };
+    const char *parts = tlmc_emit_printf(e, "tlm_f32_at(m->cuda.activations, %s)",
+                                         number(call, (int64_t)call->step->workspace_offset));
+    const char *outer, *length, *chunks;
+
+    if (!loss)
+        axes_sizes(call, type, sizes);
+    outer = number(call, sizes[0]);
+    length = number(call, sizes[1]);
+    chunks = tlmc_emit_printf(e, "TLMK_CHUNKS(%s)", length);
+    call->shape = shape_text(call, 2, sizes);
+    tlmc_call_field(call, "float *", "parts", parts);
+    fields(call, row->operands, false);
+    tlmc_call_run(
+        call, tlmc_emit_printf(e, "%s_chunks", row->base),
+        tlmc_emit_printf(e, "%s %s, its chunks", row->base, call->shape),
+        loss
+            ? tlmc_emit_printf(e,
+                               "    tlmk_f32_mse_chunks__cuda_tree64(m->parts, m->a, m->b, %s);\n",
+                               length)
+            : tlmc_emit_printf(e,
+                               "    tlmk_f32_reduce_chunks__cuda_tree64(m->parts, m->x, %s, %s);\n",
+                               outer, length),
+        geometry(NULL, tlmc_emit_printf(e, "TLMK_CHUNK_BLOCKS(%s, %s)", outer, length), 0));
+    fields(call, loss ? "y" : row->results, true);
+    tlmc_call_field(call, "const float *", "parts", parts);
+    tlmc_call_run(
+        call, row->base, tlmc_emit_printf(e, "%s %s, from its chunks", row->base, call->shape),
+        mean
+            ? tlmc_emit_printf(
+                  e, "    tlmk_f32_mean_of_parts__cuda_tree64(m->y, m->parts, %s, %s, %s);\n",
+                  outer, chunks, length)
+            : tlmc_emit_printf(e,
+                               "    tlmk_f32_reduce_sum__cuda_tree64(m->y, m->parts, %s, %s, 1);\n",
+                               outer, chunks),
+        geometry(NULL, tlmc_emit_printf(e, "TLMK_REDUCE_BLOCKS(%s, %s, 1)", outer, chunks), 0));
 }
 
 /* The only attribute that rows name. */
@@ -163,26 +231,28 @@ static const char *fill_eps(struct tlmc_call *call, const char *arguments)
 void tlmc_emit_row(struct tlmc_call *call)
 {
     const struct row *row = NULL;
-    const char *items;
-    double work;
+    struct tlmc_geometry how;
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].op == call->node->op)
             row = &rows[i];
     TLMC_CHECK(row != NULL);
+    if (call->e->cuda && call->step->workspace_bytes > 0) {
+        run_in_chunks(call, row);
+        return;
+    }
     fields(call, row->results, true);
     fields(call, row->operands, false);
-    items = declare_sizes(call, row);
-    work = row->cost * (double)tlmc_type_count(input_type(call, row->of));
-    if (row->items == ITEMS_WHOLE)
+    how = declare_sizes(call, row, row->cost * (double)tlmc_type_count(input_type(call, row->of)));
+    if (row->items == ITEMS_WHOLE && !call->e->cuda)
         tlmc_call_run(call, row->base, tlmc_emit_printf(call->e, "%s %s", row->base, call->shape),
                       tlmc_emit_printf(call->e,
                                        "    (void)begin, (void)end; /* runs whole */\n"
                                        "    %s(level, %s);\n",
                                        tlmc_call_symbol(call), fill_eps(call, row->arguments)),
-                      items, work);
+                      how);
     else
-        run(call, row->base, fill_eps(call, row->arguments), items, work);
+        run(call, row->base, fill_eps(call, row->arguments), how);
 }
 
 /* ---- moves */
@@ -250,6 +320,12 @@ static void collapse(struct walk *walk)
     walk->rank = rank;
 }
 
+/* ", 4096": kernels of CUDA that take one element a thread are told how many there are. */
+static const char *whole_count(struct tlmc_call *call, int64_t count)
+{
+    return call->e->cuda ? tlmc_emit_printf(call->e, ", %s", number(call, count)) : "";
+}
+
 void tlmc_emit_strided(struct tlmc_call *call)
 {
     struct walk walk = walk_of(call);
@@ -261,12 +337,13 @@ void tlmc_emit_strided(struct tlmc_call *call)
     if (call->node->op == TLMC_OP_SLICE) /* several slices of one shape share a body */
         tlmc_call_field(call, "size_t ", "offset", number(call, walk.offset));
     tlmc_call_sizes(call, "dims", walk.rank, walk.dims);
-    tlmc_call_sizes(call, "strides", walk.rank, walk.strides);
+    tlmc_call_strides(call, "strides", walk.rank, walk.strides);
     call->shape = shape_text(call, walk.rank, walk.dims);
     run(call, tlmc_op_info(call->node->op)->name,
-        tlmc_emit_printf(call->e, "m->y, m->x, %d, dims, strides, %s, begin, end", walk.rank,
-                         call->node->op == TLMC_OP_SLICE ? "m->offset" : "0"),
-        number(call, product(walk.dims, walk.rank - 1)), 2 * (double)count);
+        tlmc_emit_printf(call->e, "m->y, m->x, %d, dims, strides, %s%s", walk.rank,
+                         call->node->op == TLMC_OP_SLICE ? "m->offset" : "0",
+                         whole_count(call, count)),
+        elements(call, product(walk.dims, walk.rank - 1), count, 2 * (double)count));
 }
 
 void tlmc_emit_slice_vjp(struct tlmc_call *call)
@@ -281,9 +358,10 @@ void tlmc_emit_slice_vjp(struct tlmc_call *call)
     tlmc_call_sizes(call, "g_dims", g->rank, g->dims);
     call->shape = shape_text(call, y->rank, y->dims);
     run(call, "slice_vjp",
-        tlmc_emit_printf(call->e, "m->y, m->g, %d, dims, starts, steps, g_dims, begin, end",
-                         y->rank),
-        number(call, product(y->dims, y->rank - 1)), 4 * (double)tlmc_type_count(y));
+        tlmc_emit_printf(call->e, "m->y, m->g, %d, dims, starts, steps, g_dims%s", y->rank,
+                         whole_count(call, tlmc_type_count(y))),
+        elements(call, product(y->dims, y->rank - 1), tlmc_type_count(y),
+                 4 * (double)tlmc_type_count(y)));
 }
 
 void tlmc_emit_concat(struct tlmc_call *call)
@@ -305,8 +383,10 @@ void tlmc_emit_concat(struct tlmc_call *call)
             tlmc_call_size(call, "y_row", sizes[1]);
             tlmc_call_size(call, "x_row", sizes[2]);
             call->shape = shape_text(call, 3, sizes);
-            run(call, "concat", "m->y, y_row, m->offset, m->x, x_row, begin, end",
-                number(call, outer), 2 * (double)tlmc_type_count(x));
+            run(call, "concat",
+                tlmc_emit_printf(call->e, "m->y, y_row, m->offset, m->x, x_row%s",
+                                 whole_count(call, tlmc_type_count(x))),
+                elements(call, outer, tlmc_type_count(x), 2 * (double)tlmc_type_count(x)));
         }
         offset += sizes[2];
     }
@@ -367,8 +447,7 @@ void tlmc_emit_matmul(struct tlmc_call *call)
     const struct batch batch = batch_of(a, b, c);
     const int64_t M = c->dims[c->rank - 2], N = c->dims[c->rank - 1], K = a->dims[a->rank - 1];
     const int ta = call->step->transpose_a, tb = call->step->transpose_b;
-    const char *strides = "0, NULL, NULL, NULL";
-    const char *items;
+    const char *strides = e->cuda ? "0, nullptr, nullptr, nullptr" : "0, NULL, NULL, NULL";
 
     tlmc_call_output(call, "c", 0);
     tlmc_call_value(call, "a", call->step->operands[0], false);
@@ -378,8 +457,8 @@ void tlmc_emit_matmul(struct tlmc_call *call)
     tlmc_call_size(call, "K", K);
     if (batch.rank > 0) {
         tlmc_call_sizes(call, "batch", batch.rank, batch.dims);
-        tlmc_call_sizes(call, "a_strides", batch.rank, batch.a);
-        tlmc_call_sizes(call, "b_strides", batch.rank, batch.b);
+        tlmc_call_strides(call, "a_strides", batch.rank, batch.a);
+        tlmc_call_strides(call, "b_strides", batch.rank, batch.b);
         strides = tlmc_emit_printf(e, "%d, batch, a_strides, b_strides", batch.rank);
     }
     call->shape =
@@ -393,11 +472,65 @@ void tlmc_emit_matmul(struct tlmc_call *call)
                          tb   ? "t"
                          : ta ? "n"
                               : "");
-    items = tlmc_emit_printf(e, "TLMK_MATMUL_ITEMS(%lld, %lld, %lld)", (long long)M, (long long)N,
-                             (long long)batch.count);
     run(call, "matmul",
-        tlmc_emit_printf(e, "m->c, m->a, m->b, M, N, K, %d, %d, %s, begin, end", ta, tb, strides),
-        items, 2.0 * (double)batch.count * (double)M * (double)N * (double)K);
+        tlmc_emit_printf(e, "m->c, m->a, m->b, M, N, K, %d, %d, %s", ta, tb, strides),
+        geometry(tlmc_emit_printf(e, "TLMK_MATMUL_ITEMS(%lld, %lld, %lld)", (long long)M,
+                                  (long long)N, (long long)batch.count),
+                 tlmc_emit_printf(e, "TLMK_MATMUL_BLOCKS(%lld, %lld, %lld)", (long long)M,
+                                  (long long)N, (long long)batch.count),
+                 2.0 * (double)batch.count * (double)M * (double)N * (double)K));
+}
+
+/* A C array of a product's batch axes, or NULL. */
+static const char *batch_list(struct tlmc_call *call, const char *type, const char *name, int count,
+                              const int64_t *values)
+{
+    struct tlmc_emit *e = call->e;
+
+    if (count == 0)
+        return "NULL";
+    tlmc_write(&e->entry, "static const %{type} %{name}[] = { ", "type", type, "name", name);
+    for (int i = 0; i < count; i++)
+        tlmc_write(&e->entry, "%{comma}%{value}", "comma", i ? ", " : "", "value",
+                   number(call, values[i]));
+    tlmc_write(&e->entry, " };\n");
+    return name;
+}
+
+/* The product as a call of the library, with the same operands and flags. */
+void tlmc_emit_cublas_matmul(struct tlmc_call *call)
+{
+    struct tlmc_emit *e = call->e;
+    const struct tlmc_type *a = input_type(call, 0), *b = input_type(call, 1),
+                           *c = result_type(call);
+    const struct batch batch = batch_of(a, b, c);
+    struct tlmc_strbuf place = { 0 };
+    const char *dims, *a_strides, *b_strides;
+
+    tlmc_literal_string(&place, tlmc_emit_place(e, call->node->span), 0);
+    tlmc_write(&e->entry, "{\n");
+    e->entry.indent++;
+    dims = batch_list(call, "uint32_t", "batch", batch.rank, batch.dims);
+    a_strides = batch_list(call, "uint64_t", "a_strides", batch.rank, batch.a);
+    b_strides = batch_list(call, "uint64_t", "b_strides", batch.rank, batch.b);
+    tlmc_write(&e->entry,
+               "const tlm_cublas_product product = {\n"
+               "    %{c}, %{a}, %{b}, .M = %{M}, .N = %{N}, .K = %{K}, .ta = %{ta}, .tb = %{tb},\n"
+               "    .batch_rank = %{rank}, .batch_dims = %{dims}, .a_strides = %{as}, .b_strides = "
+               "%{bs},\n"
+               "};\n\n"
+               "TLM_TRY(tlm_cublas_matmul(&m->cuda, &m->rt, &product, %{place}));\n",
+               "c", tlmc_emit_use(e, call->form, call->node->first_result, true), "a",
+               tlmc_emit_use(e, call->form, call->step->operands[0], false), "b",
+               tlmc_emit_use(e, call->form, call->step->operands[1], false), "M",
+               number(call, c->dims[c->rank - 2]), "N", number(call, c->dims[c->rank - 1]), "K",
+               number(call, a->dims[a->rank - 1]), "ta", call->step->transpose_a ? "1" : "0", "tb",
+               call->step->transpose_b ? "1" : "0", "rank", number(call, batch.rank), "dims", dims,
+               "as", a_strides, "bs", b_strides, "place",
+               tlmc_arena_strdup(e->arena, tlmc_strbuf_text(&place)));
+    e->entry.indent--;
+    tlmc_write(&e->entry, "}\n");
+    tlmc_strbuf_free(&place);
 }
 
 /* ---- rows */
@@ -420,7 +553,7 @@ void tlmc_emit_softmax(struct tlmc_call *call)
     const int rank = x->rank - 1;
     const int64_t sizes[] = { product(x->dims, rank), x->dims[rank] };
     const bool has_mask = call->node->input_count > 1 && call->node->inputs[1] != TLMC_NONE;
-    const double work = 24 * (double)tlmc_type_count(x);
+    struct tlmc_geometry how;
 
     tlmc_call_output(call, "y", 0);
     tlmc_call_input(call, "x", 0);
@@ -429,8 +562,12 @@ void tlmc_emit_softmax(struct tlmc_call *call)
     tlmc_call_size(call, "rows", sizes[0]);
     tlmc_call_size(call, "cols", sizes[1]);
     call->shape = shape_text(call, 2, sizes);
+    how = geometry(number(call, sizes[0]),
+                   tlmc_emit_printf(e, "TLMK_ROW_BLOCKS(%s, %s)", number(call, sizes[0]),
+                                    number(call, sizes[1])),
+                   24 * (double)tlmc_type_count(x));
     if (!has_mask) {
-        run(call, "softmax", "m->y, m->x, rows, cols, begin, end", number(call, sizes[0]), work);
+        run(call, "softmax", "m->y, m->x, rows, cols", how);
         return;
     }
     const struct tlmc_type *mask = input_type(call, 1);
@@ -444,15 +581,14 @@ void tlmc_emit_softmax(struct tlmc_call *call)
             from >= 0 && mask->dims[from] == x->dims[axis] && x->dims[axis] > 1 ? own[from] : 0;
     }
     tlmc_call_sizes(call, "row_dims", rank, x->dims);
-    tlmc_call_sizes(call, "mask_strides", rank, strides);
-    tlmc_call_run(call, "softmax_masked",
-                  tlmc_emit_printf(e, "softmax with a mask %s", call->shape),
-                  tlmc_emit_printf(
-                      e,
-                      "    %s(level, m->y, m->x, m->mask, rows, cols, %d, row_dims, mask_strides, "
-                      "%lld, begin, end);\n",
-                      masked(call), rank, (long long)strides[rank]),
-                  number(call, sizes[0]), work);
+    tlmc_call_strides(call, "mask_strides", rank, strides);
+    tlmc_call_run(
+        call, "softmax_masked", tlmc_emit_printf(e, "softmax with a mask %s", call->shape),
+        kernel_call(
+            call, masked(call),
+            tlmc_emit_printf(e, "m->y, m->x, m->mask, rows, cols, %d, row_dims, mask_strides, %lld",
+                             rank, (long long)strides[rank])),
+        how);
 }
 
 /* ---- indices */
@@ -464,6 +600,10 @@ static void check_index(struct tlmc_call *call, uint32_t input, int64_t limit)
     const uint32_t value = call->node->inputs[input];
     struct tlmc_strbuf place = { 0 };
 
+    if (e->cuda) {
+        tlmc_cuda_check_index(call, input, limit);
+        return;
+    }
     tlmc_literal_string(&place, tlmc_emit_place(e, call->node->span), 0);
     tlmc_write(
         &e->entry,
@@ -487,10 +627,15 @@ void tlmc_emit_cross_entropy(struct tlmc_call *call)
     tlmc_call_size(call, "rows", sizes[0]);
     tlmc_call_size(call, "cols", sizes[1]);
     call->shape = shape_text(call, 2, sizes);
-    run(call, backward ? "cross_entropy_vjp" : "cross_entropy",
-        backward ? "m->dx, m->g, m->x, m->cls, m->m, m->s, rows, cols, begin, end"
-                 : "m->loss, m->m, m->s, m->x, m->cls, rows, cols, begin, end",
-        number(call, sizes[0]), 24 * (double)tlmc_type_count(x));
+    if (backward)
+        run(call, "cross_entropy_vjp", "m->dx, m->g, m->x, m->cls, m->m, m->s, rows, cols",
+            elements(call, sizes[0], sizes[0] * sizes[1], 24 * (double)tlmc_type_count(x)));
+    else
+        run(call, "cross_entropy", "m->loss, m->m, m->s, m->x, m->cls, rows, cols",
+            geometry(number(call, sizes[0]),
+                     tlmc_emit_printf(call->e, "TLMK_ROW_BLOCKS(%s, %s)", number(call, sizes[0]),
+                                      number(call, sizes[1])),
+                     24 * (double)tlmc_type_count(x)));
 }
 
 /* outer, axis and inner of a table that is indexed along an axis */
@@ -520,9 +665,9 @@ void tlmc_emit_gather(struct tlmc_call *call)
     tlmc_call_size(call, "inner", sizes[2]);
     tlmc_call_size(call, "n", n);
     call->shape = shape_text(call, 4, sizes);
-    run(call, tlmc_op_info(call->node->op)->name,
-        "m->y, m->x, m->index, outer, axis, inner, n, begin, end", number(call, sizes[0] * n),
-        2 * (double)tlmc_type_count(result_type(call)));
+    run(call, tlmc_op_info(call->node->op)->name, "m->y, m->x, m->index, outer, axis, inner, n",
+        elements(call, sizes[0] * n, sizes[0] * n * sizes[2],
+                 2 * (double)tlmc_type_count(result_type(call))));
 }
 
 void tlmc_emit_scatter_add(struct tlmc_call *call)
@@ -531,18 +676,28 @@ void tlmc_emit_scatter_add(struct tlmc_call *call)
     const uint32_t base = call->node->inputs[0], y = call->node->first_result;
     const int64_t n = tlmc_type_count(input_type(call, 1));
     const char *bytes = number(call, (int64_t)tlmc_type_bytes(result_type(call)));
+    struct tlmc_strbuf quoted = { 0 };
+    const char *place;
     int64_t sizes[4];
 
+    tlmc_literal_string(&quoted, tlmc_emit_place(e, call->node->span), 0);
+    place = tlmc_arena_strdup(e->arena, tlmc_strbuf_text(&quoted));
+    tlmc_strbuf_free(&quoted);
     axis_sizes(result_type(call), (int)tlmc_node_int(call->node, TLMC_A_AXIS), sizes);
     sizes[3] = n;
     check_index(call, 1, sizes[1]);
     if (tlmc_emit_is_literal(call->form, base) &&
         strcmp(tlmc_emit_literal(e, call->form, base), "0.0f") == 0)
-        tlmc_write(&e->entry, "memset(%{y}, 0, %{bytes});\n", "y",
-                   tlmc_emit_use(e, call->form, y, true), "bytes", bytes);
+        tlmc_write(&e->entry,
+                   e->cuda ? "TLM_TRY(tlm_cuda_zero(&m->cuda, &m->rt, %{y}, %{bytes}, %{place}));\n"
+                           : "memset(%{y}, 0, %{bytes});\n",
+                   "y", tlmc_emit_use(e, call->form, y, true), "bytes", bytes, "place", place);
     else if (!tlmc_emit_overlap(call->form, base, y))
-        tlmc_write(&e->entry, "memcpy(%{y}, %{base}, %{bytes});\n", "y",
-                   tlmc_emit_use(e, call->form, y, true), "base",
+        tlmc_write(&e->entry,
+                   e->cuda ? "TLM_TRY(tlm_cuda_copy(&m->cuda, &m->rt, %{y}, %{base}, %{bytes}, "
+                             "%{place}));\n"
+                           : "memcpy(%{y}, %{base}, %{bytes});\n",
+                   "place", place, "y", tlmc_emit_use(e, call->form, y, true), "base",
                    tlmc_emit_use(e, call->form, base, false), "bytes", bytes);
     tlmc_call_output(call, "y", 0);
     tlmc_call_input(call, "index", 1);
@@ -552,10 +707,12 @@ void tlmc_emit_scatter_add(struct tlmc_call *call)
     tlmc_call_size(call, "inner", sizes[2]);
     tlmc_call_size(call, "n", n);
     call->shape = shape_text(call, 4, sizes);
-    run(call, "scatter_add", "m->y, m->index, m->updates, outer, axis, inner, n, begin, end",
-        tlmc_emit_printf(e, "TLMK_SCATTER_ITEMS(%s, %s)", number(call, sizes[0]),
-                         number(call, sizes[2])),
-        2 * (double)tlmc_type_count(input_type(call, 2)));
+    run(call, "scatter_add", "m->y, m->index, m->updates, outer, axis, inner, n",
+        geometry(tlmc_emit_printf(e, "TLMK_SCATTER_ITEMS(%s, %s)", number(call, sizes[0]),
+                                  number(call, sizes[2])),
+                 tlmc_emit_printf(e, "TLMK_SCATTER_BLOCKS(%s, %s)", number(call, sizes[0]),
+                                  number(call, n)),
+                 2 * (double)tlmc_type_count(input_type(call, 2))));
 }
 
 /* ---- made from nothing */
@@ -566,18 +723,22 @@ void tlmc_emit_random(struct tlmc_call *call)
     const bool uniform = call->node->op == TLMC_OP_RAND_UNIFORM;
     const int64_t n = tlmc_type_count(result_type(call));
     const double keep = tlmc_node_float(call->node, TLMC_A_KEEP);
+    const char *site = number(call, tlmc_node_int(call->node, TLMC_A_SITE)), *key = "m->key";
 
     tlmc_call_output(call, "y", 0);
-    tlmc_call_field(call, "uint64_t ", "key",
-                    tlmc_emit_printf(e, "tlm_random_key(m->rt.seed, m->rt.run, %lld)",
-                                     (long long)tlmc_node_int(call->node, TLMC_A_SITE)));
-    if (uniform)
-        run(call, "rand_uniform", "m->y, m->key, begin, end", number(call, n), 8 * (double)n);
-    else
-        run(call, "bernoulli_mask",
-            tlmc_emit_printf(e, "m->y, m->key, UINT64_C(%.0f), begin, end",
-                             ceil(keep * 4294967296.0)),
-            number(call, n), 8 * (double)n);
+    if (e->cuda) { /* the key is made on the device: a captured launch draws anew in each run */
+        tlmc_call_field(call, "const uint64_t *", "draws", "m->cuda.draws");
+        tlmc_call_field(call, "uint64_t ", "site", site);
+        key = "m->draws, m->site";
+    } else {
+        tlmc_call_field(call, "uint64_t ", "key",
+                        tlmc_emit_printf(e, "tlm_random_key(m->rt.seed, m->rt.run, %s)", site));
+    }
+    run(call, uniform ? "rand_uniform" : "bernoulli_mask",
+        uniform ? tlmc_emit_printf(e, "m->y, %s%s", key, whole_count(call, n))
+                : tlmc_emit_printf(e, "m->y, %s, UINT64_C(%.0f)%s", key, ceil(keep * 4294967296.0),
+                                   whole_count(call, n)),
+        elements(call, n, n, 8 * (double)n));
 }
 
 void tlmc_emit_iota(struct tlmc_call *call)
@@ -587,7 +748,8 @@ void tlmc_emit_iota(struct tlmc_call *call)
 
     tlmc_call_output(call, "y", 0);
     run(call, "iota",
-        tlmc_emit_printf(e, "m->y, %s, begin, end",
-                         tlmc_literal_i32(e->arena, tlmc_node_int(call->node, TLMC_A_START))),
-        number(call, n), (double)n);
+        tlmc_emit_printf(e, "m->y, %s%s",
+                         tlmc_literal_i32(e->arena, tlmc_node_int(call->node, TLMC_A_START)),
+                         whole_count(call, n)),
+        elements(call, n, n, (double)n));
 }

@@ -6,6 +6,7 @@
 struct tlmc_call;
 
 #define PROVIDER(name, device, formula)
+#define LIBRARY(provider, OP, emitter) void tlmc_emit_##emitter(struct tlmc_call *call);
 #define HANDLER(OP, emitter, ...) void tlmc_emit_##emitter(struct tlmc_call *call);
 #include "bind.def"
 

@@ -1,6 +1,58 @@
 /* CMakeLists.txt of an emitted model: a library of NAME.c, the program of NAME_main.c, with the
-   flags that the arithmetic contract asks for. */
+   flags that the arithmetic contract asks for.  CUDA: NAME.cu by nvcc into one fatbin that becomes
+   a C array, unless NAME_images.c, which `tlmc build --keep` writes, lies beside it. */
 #include "emit_c.h"
+
+#include <string.h>
+
+static bool uses_cublas(const struct tlmc_emit *e)
+{
+    for (unsigned i = 0; i < e->headers.count; i++)
+        if (strcmp(e->headers.items[i], "tlm_cublas.h") == 0)
+            return true;
+    return false;
+}
+
+static void put_device_code(struct tlmc_emit *e, struct tlmc_writer *w)
+{
+    tlmc_write(w,
+               "find_package(CUDAToolkit REQUIRED)\n"
+               "\n"
+               "# Device code: compiled by tlmc already, or here by nvcc for these architectures.\n"
+               "set(%{MODEL}_ARCHITECTURES 80 90 100 120 CACHE STRING \"compute capabilities\")\n"
+               "set(images ${CMAKE_CURRENT_SOURCE_DIR}/%{model}_images.c)\n"
+               "if(NOT EXISTS ${images})\n"
+               "  set(images ${CMAKE_CURRENT_BINARY_DIR}/%{model}_images.c)\n"
+               "  set(targets \"\")\n"
+               "  foreach(arch ${%{MODEL}_ARCHITECTURES})\n"
+               "    list(APPEND targets -gencode arch=compute_${arch},code=sm_${arch})\n"
+               "  endforeach()\n"
+               "  list(GET %{MODEL}_ARCHITECTURES 0 first)\n"
+               "  list(APPEND targets -gencode arch=compute_${first},code=compute_${first})\n");
+    tlmc_write(
+        w,
+        "  set(fatbin ${CMAKE_CURRENT_BINARY_DIR}/%{model}.fatbin)\n"
+        "  add_custom_command(OUTPUT ${fatbin}.c\n"
+        "    COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} -fatbin -std=c++17 -fmad=false ${targets}\n"
+        "      %{includes}\n"
+        "      ${CMAKE_CURRENT_SOURCE_DIR}/%{model}.cu -o ${fatbin}\n"
+        "    COMMAND ${CUDAToolkit_BIN_DIR}/bin2c --const --type longlong --name "
+        "%{model}_fatbin ${fatbin} > ${fatbin}.c\n"
+        "    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/%{model}.cu COMMAND_EXPAND_LISTS VERBATIM)\n"
+        "  file(WRITE ${images} [=[\n"
+        "#include \"tlm_cuda.h\"\n"
+        "#include \"%{model}.fatbin.c\"\n"
+        "const tlm_cuda_image %{model}_images[] = { { TLM_CUDA_IMAGE_ANY, 0, %{model}_fatbin, "
+        "sizeof %{model}_fatbin } };\n"
+        "const uint32_t %{model}_image_count = 1;\n"
+        "]=])\n"
+        "  set_source_files_properties(${images} PROPERTIES OBJECT_DEPENDS ${fatbin}.c)\n"
+        "endif()\n\n",
+        "includes",
+        e->options->single_file
+            ? ""
+            : "\"-I$<JOIN:$<TARGET_PROPERTY:tlmc::tlm,INTERFACE_INCLUDE_DIRECTORIES>,;-I>\"");
+}
 
 void tlmc_emit_cmake(struct tlmc_emit *e, struct tlmc_strbuf *out)
 {
@@ -9,6 +61,7 @@ void tlmc_emit_cmake(struct tlmc_emit *e, struct tlmc_strbuf *out)
 
     tlmc_writer_init(&w, out);
     tlmc_writer_set(&w, "model", e->model);
+    tlmc_writer_set(&w, "MODEL", e->MODEL);
     tlmc_write(&w,
                "# Builds %{model} and its program.  Emitted by tlmc %{version}.\n"
                "cmake_minimum_required(VERSION 3.16)\n"
@@ -25,21 +78,30 @@ void tlmc_emit_cmake(struct tlmc_emit *e, struct tlmc_strbuf *out)
         tlmc_write(&w, "if(NOT TARGET tlmc::tlm)\n"
                        "  find_package(tlmc REQUIRED)\n"
                        "endif()\n");
+    if (e->cuda)
+        put_device_code(e, &w);
+    else
+        tlmc_write(&w, "find_package(OpenMP COMPONENTS C)\n\n");
     tlmc_write(&w,
-               "find_package(OpenMP COMPONENTS C)\n"
-               "\n"
-               "add_library(%{model}_model STATIC %{model}.c)\n"
+               "add_library(%{model}_model STATIC %{model}.c%{images})\n"
                "target_include_directories(%{model}_model PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})\n"
                "target_compile_options(%{model}_model PRIVATE -fno-math-errno -ffp-contract=off)\n"
-               "target_link_libraries(%{model}_model PUBLIC ");
+               "target_link_libraries(%{model}_model PUBLIC ",
+               "images", e->cuda ? " ${images}" : "");
     if (!alone)
         tlmc_write(&w, "tlmc::tlm ");
+    if (e->cuda && !alone)
+        tlmc_write(&w, uses_cublas(e) ? "tlmc::tlm_cublas tlmc::tlm_cuda " : "tlmc::tlm_cuda ");
     for (unsigned i = 0; i < e->links.count; i++)
         tlmc_write(&w, "%{link} ", "link", e->links.items[i]);
-    tlmc_write(&w, "m)\n"
-                   "if(OpenMP_C_FOUND)\n"
-                   "  target_link_libraries(%{model}_model PRIVATE OpenMP::OpenMP_C)\n"
-                   "endif()\n");
+    tlmc_write(&w, "m)\n");
+    if (e->cuda)
+        tlmc_write(&w, "target_include_directories(%{model}_model PRIVATE "
+                       "${CMAKE_CURRENT_BINARY_DIR})\n");
+    else
+        tlmc_write(&w, "if(OpenMP_C_FOUND)\n"
+                       "  target_link_libraries(%{model}_model PRIVATE OpenMP::OpenMP_C)\n"
+                       "endif()\n");
     if (e->options->with_main)
         tlmc_write(&w, "\n"
                        "add_executable(%{model} %{model}_main.c)\n"

@@ -22,8 +22,9 @@ void tlmc_emit_struct(struct tlmc_emit *e, struct tlmc_strbuf *out)
     if (tlmc_emit_training(e))
         tlmc_write(&w, "/* What the activations block holds after the last call. */\n"
                        "enum { DONE_NOTHING, DONE_FORWARD, DONE_BACKWARD };\n\n");
-    if (draws(e)) {
-        tlmc_write(&w, "/* Forms, by their counters of runs. */\nenum { ");
+    if (draws(e) || e->cuda) {
+        tlmc_write(&w, e->cuda ? "/* Forms. */\nenum { "
+                               : "/* Forms, by their counters of runs. */\nenum { ");
         for (uint32_t f = 0; f < e->form_count; f++)
             tlmc_write(&w, "%{comma}FORM_%{LABEL}", "comma", f ? ", " : "", "LABEL",
                        tlmc_names_upper(e->arena, e->forms[f].label));
@@ -46,6 +47,8 @@ void tlmc_emit_struct(struct tlmc_emit *e, struct tlmc_strbuf *out)
             "n", tlmc_literal_count(e->arena, e->form_count));
     if (tlmc_emit_training(e))
         tlmc_write(&w, "    uint32_t done;\n");
+    if (e->cuda)
+        tlmc_write(&w, "    tlm_cuda cuda;\n");
     if (e->param_count > 0)
         tlmc_write(&w, "    tlm_param params[%{n}];\n", "n",
                    tlmc_literal_count(e->arena, e->param_count));
@@ -92,7 +95,8 @@ static const char *gradient_offset(struct tlmc_emit *e, uint32_t param)
         const struct tlmc_grad *grad = &form->form->grads[i];
 
         if (grad->param == param && form->plan->values[grad->value].place == TLMC_PLACE_ARENA)
-            return form->offsets[form->plan->values[grad->value].storage];
+            return e->cuda ? e->io_gradients[i]
+                           : form->offsets[form->plan->values[grad->value].storage];
     }
     return "TLM_NO_OFFSET";
 }
@@ -187,9 +191,33 @@ static void put_create(struct tlmc_emit *e, struct tlmc_writer *w)
                    "n", tlmc_literal_count(e->arena, e->param_count));
     if (tlmc_emit_has_rates(e))
         tlmc_write(w, "    call_first_rates(m);\n");
+    if (e->cuda)
+        tlmc_write(w, "    TLM_TRY(tlm_cuda_open(&m->cuda, &cuda_needs, options, m->weights, "
+                      "m->state, m->activations));\n");
     tlmc_write(w, "    *out = m;\n"
                   "    return TLM_OK;\n"
                   "}\n\n");
+}
+
+/* CUDA: the host's copies become the newest ones.  A failure stays with the session: the next run
+   reports it. */
+static const char *fetch(struct tlmc_emit *e)
+{
+    return e->cuda
+               ? "    (void)tlm_cuda_fetch(&m->cuda, &m->rt, 0); /* the next run tells a failure "
+                 "*/\n"
+               : "";
+}
+
+static const char *params_fetch(struct tlmc_emit *e)
+{
+    if (!e->cuda)
+        return "";
+    return tlmc_emit_printf(e,
+                            "    *count = 0;\n"
+                            "    if (tlm_cuda_fetch(&m->cuda, &m->rt, %s) != TLM_OK)\n"
+                            "        return NULL;\n",
+                            tlmc_emit_training(e) ? "m->done == DONE_BACKWARD" : "0");
 }
 
 static void put_params(struct tlmc_emit *e, struct tlmc_writer *w)
@@ -200,18 +228,20 @@ static void put_params(struct tlmc_emit *e, struct tlmc_writer *w)
     tlmc_write(w,
                "const tlm_param *%{model}_params(%{model} *m, size_t *count)\n"
                "{\n"
-               "%{void}"
+               "%{void}%{fetch}"
                "    *count = %{n};\n"
                "    return %{params};\n"
                "}\n\n",
-               "void", some ? "" : "    (void)m;\n", "n", n, "params", some ? "m->params" : "NULL");
+               "void", some || e->cuda ? "" : "    (void)m;\n", "fetch", params_fetch(e), "n", n,
+               "params", some ? "m->params" : "NULL");
     tlmc_write(
         w,
         "void %{model}_reset(%{model} *m)\n"
         "{\n"
+        "%{fetch}"
         "    %{call}\n"
         "}\n\n",
-        "call",
+        "fetch", fetch(e), "call",
         some ? tlmc_emit_printf(
                    e,
                    "tlm_init_params(m->params, table_params, %s, TLM_KINDS_TRANSIENT, m->rt.seed);",
@@ -223,10 +253,10 @@ static void put_params(struct tlmc_emit *e, struct tlmc_writer *w)
         "{\n"
         "    m->rt.seed = seed;\n"
         "    %{model}_set_step(m, 0);\n"
-        "%{rates}%{runs}%{call}"
+        "%{rates}%{runs}%{fetch}%{call}"
         "}\n\n",
-        "rates", tlmc_emit_has_rates(e) ? "    call_first_rates(m);\n" : "", "runs",
-        draws(e) ? "    memset(m->runs, 0, sizeof m->runs);\n" : "", "call",
+        "fetch", fetch(e), "rates", tlmc_emit_has_rates(e) ? "    call_first_rates(m);\n" : "",
+        "runs", draws(e) ? "    memset(m->runs, 0, sizeof m->runs);\n" : "", "call",
         some ? tlmc_emit_printf(
                    e, "    tlm_init_params(m->params, table_params, %s, TLM_KINDS_ALL, seed);\n", n)
              : "");
@@ -264,6 +294,22 @@ static void put_state(struct tlmc_emit *e, struct tlmc_writer *w)
                   "{\n"
                   "    m->rt.seed = seed;\n"
                   "}\n\n");
+    tlmc_write(w,
+               "tlm_status %{model}_wait(%{model} *m)\n"
+               "{\n"
+               "%{wait}"
+               "}\n\n"
+               "void %{model}_destroy(%{model} *m)\n"
+               "{\n"
+               "    %{close}\n"
+               "}\n\n",
+               "wait",
+               e->cuda ? "    return tlm_cuda_wait(&m->cuda, &m->rt);\n"
+                       : "    (void)m; /* runs are done when they return */\n"
+                         "    return TLM_OK;\n",
+               "close",
+               e->cuda ? "if (m)\n        tlm_cuda_close(&m->cuda);"
+                       : "(void)m; /* all memory is the caller's */");
     if (train)
         tlmc_write(w,
                    "float *%{model}_scalars(%{model} *m)\n"

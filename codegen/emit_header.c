@@ -17,7 +17,7 @@ static void put_sizes(struct tlmc_emit *e, struct tlmc_writer *w)
                "abi", tlmc_emit_printf(e, "%08x", e->abi), "weights",
                tlmc_literal_count(e->arena, e->plan->weights_bytes), "state",
                tlmc_literal_count(e->arena, e->state_bytes), "activations",
-               tlmc_literal_count(e->arena, e->plan->activations_bytes));
+               tlmc_literal_count(e->arena, tlmc_emit_activations_bytes(e)));
 }
 
 static void put_tensors(struct tlmc_emit *e, struct tlmc_writer *w,
@@ -114,23 +114,35 @@ void tlmc_emit_header(struct tlmc_emit *e, struct tlmc_strbuf *out)
                    "#endif\n\n");
     put_sizes(e, &w);
     tlmc_write(
-        &w, "typedef struct %{model} %{model};\n"
-            "\n"
-            "/* Makes a model at the start of options->state; nothing to free but the caller's "
-            "blocks.  options->abi is\n"
-            "   %{MODEL}_ABI. */\n"
-            "tlm_status %{model}_create(%{model} **out, const tlm_options *options);\n"
-            "const char *%{model}_error(const %{model} *m); /* of the last call that failed */\n"
-            "/* Parameters, states and optimizer states; the table lives as long as the model. */\n"
-            "const tlm_param *%{model}_params(%{model} *m, size_t *count);\n"
-            "void %{model}_reset(%{model} *m);                 /* transient states to their "
-            "initial values */\n"
-            "void %{model}_reinit(%{model} *m, uint64_t seed); /* everything as after create with "
-            "this seed */\n"
-            "uint64_t %{model}_get_step(const %{model} *m);    /* optimizer steps done */\n"
-            "void %{model}_set_step(%{model} *m, uint64_t step);\n"
-            "uint64_t %{model}_get_seed(const %{model} *m);    /* of random draws */\n"
-            "void %{model}_set_seed(%{model} *m, uint64_t seed);\n\n");
+        &w,
+        "typedef struct %{model} %{model};\n"
+        "\n"
+        "/* Makes a model at the start of options->state.  options->abi is %{MODEL}_ABI. */\n"
+        "tlm_status %{model}_create(%{model} **out, const tlm_options *options);\n"
+        "/* Gives back what create took besides the caller's blocks%{nothing}; before those are "
+        "freed.  NULL: nothing. */\n"
+        "void %{model}_destroy(%{model} *m);\n"
+        "/* Results of the runs before it can be read afterwards%{at_once}. */\n"
+        "tlm_status %{model}_wait(%{model} *m);\n"
+        "const char *%{model}_error(const %{model} *m); /* of the last call that failed */\n"
+        "/* Parameters, states and optimizer states; the table lives as long as the "
+        "model.%{ask} */\n"
+        "const tlm_param *%{model}_params(%{model} *m, size_t *count);\n"
+        "void %{model}_reset(%{model} *m);                 /* transient states to their "
+        "initial values */\n"
+        "void %{model}_reinit(%{model} *m, uint64_t seed); /* everything as after create with "
+        "this seed */\n"
+        "uint64_t %{model}_get_step(const %{model} *m);    /* optimizer steps done */\n"
+        "void %{model}_set_step(%{model} *m, uint64_t step);\n"
+        "uint64_t %{model}_get_seed(const %{model} *m);    /* of random draws */\n"
+        "void %{model}_set_seed(%{model} *m, uint64_t seed);\n\n",
+        "nothing", e->cuda ? "" : ": on the CPU nothing", "at_once",
+        e->cuda ? ", and errors that the device found are told" : "; on the CPU: at once", "ask",
+        e->cuda
+            ? "  Call it again before\n   values are read or written: it fetches what the device "
+              "has changed, and what is written reaches the\n   device with the next run.  NULL: "
+              "%{model}_error"
+            : "");
     for (uint32_t f = 0; f < e->form_count; f++)
         put_form(e, &w, &e->forms[f]);
     tlmc_write(&w, "#ifdef __cplusplus\n"

@@ -99,7 +99,13 @@ void tlmc_emit_accessors(struct tlmc_emit *e, struct tlmc_strbuf *out)
                 const bool input = kind == TLMC_IO_INPUT;
                 const char *type =
                     tlmc_dtype_ctype(tlmc_value_type(form->graph, ios->items[i].value)->dtype);
-                const char *address = tlmc_emit_address(e, form, ios->items[i].value);
+                const char *address =
+                    e->cuda ? tlmc_emit_printf(
+                                  e, "tlm_%s_at(m->activations, %s)",
+                                  tlmc_dtype_name(
+                                      tlmc_value_type(form->graph, ios->items[i].value)->dtype),
+                                  form->io[kind][i])
+                            : tlmc_emit_address(e, form, ios->items[i].value);
 
                 tlmc_write(&w,
                            "%{const}%{type} *%{name}(%{const}%{model} *m)\n"

@@ -449,6 +449,14 @@ static void put_handle(struct tlmc_emit *e, struct tlmc_writer *w)
                   "{\n"
                   "    %{model}_reset(call_model(model));\n"
                   "}\n\n");
+    tlmc_write(w, "static tlm_status call_wait(void *model)\n"
+                  "{\n"
+                  "    return %{model}_wait(call_model(model));\n"
+                  "}\n\n"
+                  "static void call_destroy(void *model)\n"
+                  "{\n"
+                  "    %{model}_destroy(call_model(model));\n"
+                  "}\n\n");
     tlmc_write(w, "static void call_set_step(void *model, uint64_t step)\n"
                   "{\n"
                   "    %{model}_set_step(call_model(model), step);\n"
@@ -518,6 +526,7 @@ static void put_program(struct tlmc_emit *e, struct tlmc_writer *w)
                "    .mapping = { sizeof(tlm_mapping), %{from}, %{to}, %{renames}, %{ignore}, "
                "%{ignores}, %{only}, %{onlys} "
                "},\n"
+               "    .wait = call_wait, .destroy = call_destroy, .device_report = %{report},\n"
                "};\n\n"
                "int main(int argc, char **argv)\n"
                "{\n"
@@ -528,7 +537,8 @@ static void put_program(struct tlmc_emit *e, struct tlmc_writer *w)
                train ? "&table_train" : "NULL", "generate", generates ? "&table_generate" : "NULL",
                "pretrained", p->present ? quoted(e, p->path) : "NULL", "from", from, "to", to,
                "renames", count(e, p->renames.count), "ignore", ignore, "ignores",
-               count(e, p->ignores.count), "only", only, "onlys", count(e, p->onlys.count));
+               count(e, p->ignores.count), "only", only, "onlys", count(e, p->onlys.count),
+               "report", e->cuda ? "tlm_cuda_report" : "NULL");
 }
 
 void tlmc_emit_main(struct tlmc_emit *e, struct tlmc_strbuf *out)
@@ -543,7 +553,8 @@ void tlmc_emit_main(struct tlmc_emit *e, struct tlmc_strbuf *out)
     if (e->options->single_file)
         tlmc_write(&w, "#define _POSIX_C_SOURCE 200809L /* files and the terminal */\n\n");
     tlmc_write(&w, "#include \"%{model}.h\"\n"
-                   "#include \"tlm_program.h\"\n\n");
+                   "#include \"tlm_program.h\"\n");
+    tlmc_write(&w, e->cuda ? "#include \"tlm_cuda.h\"\n\n" : "\n");
     put_handle(e, &w);
     for (uint32_t f = 0; f < e->form_count; f++)
         put_form_parts(e, &w, &e->forms[f]);

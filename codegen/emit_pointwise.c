@@ -1,8 +1,8 @@
 /* Pointwise groups: one loop, one local per value, one line per original op.  In: a step of
    pointwise and broadcast nodes.  Out: a body with one loop over all elements when every operand is
    read in the loop's own order, or one loop over rows with the contiguous axis inside when some
-   operand is broadcast.  A value that is needed under several broadcasts is computed once for each:
-   the bits are the same. */
+   operand is broadcast; on CUDA a kernel with one thread an element.  A value that is needed under
+   several broadcasts is computed once for each: the bits are the same. */
 #include "emit_c.h"
 
 #include "bind.h"
@@ -171,7 +171,11 @@ static bool bind_formula(struct loop *loop, uint32_t id)
         tlmc_emit_refuse(loop->e, node, "%s", error);
         return false;
     }
-    tlmc_emit_need_header(loop->e, capsule->header);
+    if (handler.on_device)
+        tlmc_emit_need_device_header(loop->e, loop->e->options->single_file ? "device.cuh"
+                                                                            : capsule->header);
+    else
+        tlmc_emit_need_header(loop->e, capsule->header);
     loop->formula = handler.formula;
     return true;
 }
@@ -277,22 +281,23 @@ static bool is_fixed(const struct loop *loop, const struct operand *operand)
     return true;
 }
 
-/* " + r / 4 % 3 * 16 + r % 4 * 4": where row r of the operand begins.  Axes that it walks as one
- * make one term. */
-static const char *row_offset(const struct loop *loop, const struct operand *operand)
+/* " + r / 4 % 3 * 16 + r % 4 * 4": where element `index` of the axes up to `last` lies in the
+   operand.  Axes that it walks as one make one term. */
+static const char *offset_text(const struct loop *loop, const struct operand *operand, int last,
+                               const char *index)
 {
     struct tlmc_strbuf text = { 0 };
     const char *copy;
     int64_t below = 1; /* rows in one step of the axis */
 
-    for (int axis = loop->rank - 2; axis >= 0; axis--) {
+    for (int axis = last; axis >= 0; axis--) {
         const int64_t stride = operand->strides[axis];
         int64_t size = loop->dims[axis];
 
         for (; axis > 0 && operand->strides[axis - 1] == stride * loop->dims[axis]; axis--)
             size *= loop->dims[axis - 1];
         if (stride != 0) {
-            tlmc_strbuf_add(&text, " + r");
+            tlmc_strbuf_printf(&text, " + %s", index);
             if (below > 1)
                 tlmc_strbuf_printf(&text, " / %lld", (long long)below);
             if (axis > 0)
@@ -319,7 +324,8 @@ static void put_pointers(struct loop *loop, struct tlmc_strbuf *out, bool rows, 
 
     for (unsigned i = 0; i < loop->operands.count; i++) {
         struct operand *operand = &loop->operands.items[i];
-        const char *type = ctype_of(loop, operand), *offset = rows ? row_offset(loop, operand) : "";
+        const char *type = ctype_of(loop, operand),
+                   *offset = rows ? offset_text(loop, operand, loop->rank - 2, "r") : "";
 
         if (!operand->written &&
             (is_fixed(loop, operand) || operand->strides[loop->rank - 1] == 0)) {
@@ -336,6 +342,14 @@ static void put_pointers(struct loop *loop, struct tlmc_strbuf *out, bool rows, 
                                restricted ? "restrict " : "", operand->name, operand->name, offset);
         }
     }
+}
+
+/* "m->x0[i / 4 * 16 + i % 4]" */
+static const char *device_element(const struct loop *loop, const struct operand *operand)
+{
+    const char *offset = offset_text(loop, operand, loop->rank - 1, "i");
+
+    return tlmc_emit_printf(loop->e, "m->%s[%s]", operand->name, *offset ? offset + 3 : "0");
 }
 
 static const char *element(const struct loop *loop, const struct operand *operand)
@@ -360,7 +374,8 @@ static void put_line(struct loop *loop, struct tlmc_strbuf *out, const char *pad
             char *end;
             const unsigned long index = strtoul(line + 1, &end, 10);
 
-            tlmc_strbuf_add(out, element(loop, &loop->operands.items[index]));
+            tlmc_strbuf_add(out, loop->e->cuda ? device_element(loop, &loop->operands.items[index])
+                                               : element(loop, &loop->operands.items[index]));
             line = end;
         } else {
             tlmc_strbuf_char(out, *line++);
@@ -386,6 +401,19 @@ static void put_loop(struct loop *loop, struct tlmc_strbuf *out)
     for (unsigned i = 0; i < loop->lines.count; i++)
         put_line(loop, out, pad, loop->lines.items[i]);
     tlmc_strbuf_add(out, rows ? "        }\n    }\n" : "    }\n");
+}
+
+/* One thread an element; what it stores comes last. */
+static void put_kernel(struct loop *loop, struct tlmc_strbuf *out, int64_t count)
+{
+    tlmc_strbuf_printf(out,
+                       "    const uint32_t i = tlm_thread();\n"
+                       "\n"
+                       "    if (i >= %lld)\n"
+                       "        return;\n",
+                       (long long)count);
+    for (unsigned i = 0; i < loop->lines.count; i++)
+        put_line(loop, out, "    ", loop->lines.items[i]);
 }
 
 /* What the loop starts from: the values of the step that are kept. */
@@ -458,22 +486,30 @@ void tlmc_emit_pointwise(struct tlmc_emit *e, struct tlmc_emit_form *form,
     struct tlmc_call call;
     struct loop loop = { .call = &call, .e = e, .form = form, .graph = form->graph };
     struct tlmc_strbuf text = { 0 };
+    struct tlmc_geometry how;
     int64_t count, items;
 
     tlmc_call_begin(&call, e, form, step);
     if (collect(&loop) && !e->failed && tlmc_type_count(&loop.type) > 0) {
         collapse(&loop);
-        put_loop(&loop, &text);
+        count = tlmc_type_count(&loop.type);
+        if (e->cuda)
+            put_kernel(&loop, &text, count);
+        else
+            put_loop(&loop, &text);
         for (unsigned i = 0; i < loop.operands.count; i++)
             tlmc_call_value(&call, loop.operands.items[i].name, loop.operands.items[i].value,
                             loop.operands.items[i].written);
-        count = tlmc_type_count(&loop.type);
         items = loop.rank > 1 ? count / (loop.dims[loop.rank - 1] ? loop.dims[loop.rank - 1] : 1)
                               : count;
         if (loop.rank > 1)
             call.shape = tlmc_emit_printf(e, "rows%lld", (long long)loop.dims[loop.rank - 1]);
-        tlmc_call_run(&call, base_name(&loop), base_name(&loop), tlmc_strbuf_text(&text),
-                      tlmc_literal_count(e->arena, (uint64_t)items), loop.cost * (double)count);
+        how =
+            (struct tlmc_geometry){ tlmc_literal_count(e->arena, (uint64_t)items),
+                                    tlmc_emit_printf(e, "TLMK_BLOCKS(%s)",
+                                                     tlmc_literal_count(e->arena, (uint64_t)count)),
+                                    loop.cost * (double)count };
+        tlmc_call_run(&call, base_name(&loop), base_name(&loop), tlmc_strbuf_text(&text), how);
     }
     tlmc_strbuf_free(&text);
     tlmc_call_end(&call);

@@ -164,9 +164,13 @@ static void emit_call(struct tlmc_emit *e, struct tlmc_emit_form *form,
             tlmc_emit_user_call(&call);
         }
     } else if (bind(e, &call, &handler)) {
-        if (handler.emit)
-            tlmc_emit_need_header(e,
-                                  e->options->single_file ? handler.header : call.capsule->header);
+        if (handler.on_device && handler.emit)
+            tlmc_emit_need_device_header(e, e->options->single_file ? handler.header
+                                                                    : call.capsule->header);
+        else if (handler.emit)
+            tlmc_emit_need_header(e, e->options->single_file && handler.header
+                                         ? handler.header
+                                         : call.capsule->header);
         if (!handler.emit)
             tlmc_emit_pointwise(e, form, step);
         else if (step->kind == TLMC_STEP_UPDATES)
@@ -199,9 +203,10 @@ static void begin_function(struct tlmc_emit *e)
     e->uses.count = 0;
 }
 
-/* Writes "signature {", the pointers, the statements collected since begin_function, "return
- * TLM_OK; }". */
-static void end_function(struct tlmc_emit *e, struct tlmc_emit_form *form, const char *signature)
+/* Writes "signature {", the first lines, the pointers, the statements collected since
+   begin_function, "return TLM_OK; }". */
+static void end_function(struct tlmc_emit *e, struct tlmc_emit_form *form, const char *signature,
+                         const char *first)
 {
     struct tlmc_writer out;
     bool needs_model = false;
@@ -210,6 +215,7 @@ static void end_function(struct tlmc_emit *e, struct tlmc_emit_form *form, const
     tlmc_writer_init(&out, &e->entries_text);
     tlmc_write(&out, "%{signature}\n{\n", "signature", signature);
     out.indent = 1;
+    tlmc_write_text(&out, first);
     for (unsigned i = 0; i < e->uses.count; i++) {
         const uint32_t value = e->uses.items[i].value;
         const enum tlmc_place place = tlmc_emit_placement(form, value)->place;
@@ -303,7 +309,7 @@ static const char **emit_parts(struct tlmc_emit *e, struct tlmc_emit_form *form,
                                parts.count + 1, base,
                                *scope_of(form, first) ? scope_of(form, first) : "the top level");
             end_function(e, form,
-                         tlmc_emit_printf(e, "static tlm_status %s(%s *m)", name, e->model));
+                         tlmc_emit_printf(e, "static tlm_status %s(%s *m)", name, e->model), "");
             TLMC_PUSH(e->arena, &parts, name);
         } else {
             tlmc_writer_end(&e->entry);
@@ -314,60 +320,134 @@ static const char **emit_parts(struct tlmc_emit *e, struct tlmc_emit_form *form,
     return parts.items;
 }
 
-/* One public function that runs a phase; `before` and `after` are its first and last statements. */
-static void emit_phase(struct tlmc_emit *e, struct tlmc_emit_form *form, enum tlmc_phase phase,
-                       const char *name, const char *comment, const char *before, const char *after)
-{
-    const char *base = name + strlen(e->model) + 1;
-    const char **parts = NULL;
-    uint32_t part_count = 0;
+struct phase { /* one public function */
+    enum tlmc_phase phase;
+    const char *name, *comment, *before, *after; /* its first and last statements */
+};
 
-    if (active_steps(form, phase) > STEPS_A_FUNCTION)
-        parts = emit_parts(e, form, phase, base, &part_count);
-    begin_function(e);
-    tlmc_write_text(&e->entry, before);
+/* The steps, in parts when they are many. */
+static void emit_all_steps(struct tlmc_emit *e, struct tlmc_emit_form *form, enum tlmc_phase phase,
+                           const char **parts, uint32_t part_count)
+{
     if (parts)
         for (uint32_t i = 0; i < part_count; i++)
             tlmc_write(&e->entry, "TLM_TRY(%{part}(m));\n", "part", parts[i]);
     else
         emit_steps(e, form, phase, 0, form->plan->step_count);
-    tlmc_write_text(&e->entry, after);
-    tlmc_strbuf_printf(&e->entries_text, "/* %s */\n", comment);
-    end_function(e, form, tlmc_emit_printf(e, "tlm_status %s(%s *m)", name, e->model));
+}
+
+static bool writes_leaves(const struct tlmc_emit_form *form, enum tlmc_phase phase)
+{
+    for (uint32_t i = 0; i < form->plan->step_count; i++) {
+        const struct tlmc_step *step = &form->plan->steps[i];
+
+        if (step->phase == phase &&
+            tlmc_op_info(form->graph->nodes[step->nodes[0]].op)->family == TLMC_UPDATE)
+            return true;
+    }
+    return false;
+}
+
+/* CUDA: a function that puts the phase on the stream, and the public one that has it run, directly
+   or as a captured graph.  A forward pass brings its inputs and fetches its results, an update
+   brings the step's scalars. */
+static void emit_cuda_phase(struct tlmc_emit *e, struct tlmc_emit_form *form, const struct phase *p,
+                            const char **parts, uint32_t part_count)
+{
+    const char *base = p->name + strlen(e->model) + 1;
+    const bool forward = p->phase == TLMC_FORWARD;
+    const bool scalars = p->phase == TLMC_UPDATE_PHASE && e->module->scalars.count > 0;
+    const char *of = forward ? tlmc_cuda_form(e, form) : "TLM_CUDA_NO_FORM";
+    const char *enqueue = tlmc_names_make(&e->names, tlmc_emit_printf(e, "enqueue_%s", base));
+    struct tlmc_writer out;
+
+    begin_function(e);
+    if (forward || scalars)
+        tlmc_write(&e->entry, "TLM_TRY(tlm_cuda_upload(&m->cuda, &m->rt, %{form}));\n", "form", of);
+    emit_all_steps(e, form, p->phase, parts, part_count);
+    if (forward)
+        tlmc_write(&e->entry, "TLM_TRY(tlm_cuda_download(&m->cuda, &m->rt, %{form}));\n", "form",
+                   of);
+    tlmc_strbuf_printf(&e->entries_text, "/* Puts the launches of %s on the stream. */\n", p->name);
+    end_function(e, form, tlmc_emit_printf(e, "static tlm_status %s(void *model)", enqueue),
+                 tlmc_emit_printf(e, "struct %s *const m = (struct %s *)model;\n", e->model,
+                                  e->model));
+    tlmc_strbuf_printf(&e->entries_text, "/* %s */\n", p->comment);
+    tlmc_writer_init(&out, &e->entries_text);
+    tlmc_write(&out, "tlm_status %{name}(%{model} *m)\n{\n", "name", p->name, "model", e->model);
+    out.indent = 1;
+    tlmc_write_text(&out, p->before);
+    tlmc_write(&out,
+               "TLM_TRY(tlm_cuda_run(&m->cuda, &m->rt, %{phase}, %{form}, %{scalars}, %{enqueue}, "
+               "m));\n",
+               "phase", tlmc_cuda_phase(e, base), "form", of, "scalars",
+               scalars ? "m->scalars" : "NULL", "enqueue", enqueue);
+    if (writes_leaves(form, p->phase))
+        tlmc_write(&out, "tlm_cuda_touched(&m->cuda);\n");
+    tlmc_write_text(&out, p->after);
+    tlmc_write(&out, "return TLM_OK;\n");
+    out.indent = 0;
+    tlmc_write(&out, "}\n\n");
+    tlmc_writer_end(&out);
+}
+
+static void emit_phase(struct tlmc_emit *e, struct tlmc_emit_form *form, const struct phase *p)
+{
+    const char **parts = NULL;
+    uint32_t part_count = 0;
+
+    if (active_steps(form, p->phase) > STEPS_A_FUNCTION)
+        parts = emit_parts(e, form, p->phase, p->name + strlen(e->model) + 1, &part_count);
+    if (e->cuda) {
+        emit_cuda_phase(e, form, p, parts, part_count);
+        return;
+    }
+    begin_function(e);
+    tlmc_write_text(&e->entry, p->before);
+    emit_all_steps(e, form, p->phase, parts, part_count);
+    tlmc_write_text(&e->entry, p->after);
+    tlmc_strbuf_printf(&e->entries_text, "/* %s */\n", p->comment);
+    end_function(e, form, tlmc_emit_printf(e, "tlm_status %s(%s *m)", p->name, e->model), "");
+}
+
+/* "if (m->done != DONE_FORWARD) ...": the call that must have come just before. */
+static const char *order_check(struct tlmc_emit *e, const char *prefix, const char *call,
+                               const char *needs, const char *done)
+{
+    return tlmc_emit_printf(e,
+                            "if (m->done != %s)\n"
+                            "    return tlm_order_error(&m->rt, \"%s_%s needs %s_%s "
+                            "just before it\");\n",
+                            done, prefix, call, prefix, needs);
 }
 
 static void emit_training(struct tlmc_emit *e, struct tlmc_emit_form *form)
 {
     const char *prefix = tlmc_emit_printf(e, "%s_%s", e->model, form->label);
     const bool accumulates = tlmc_emit_has_phase(form, TLMC_ACCUMULATE_PHASE);
+    const struct phase backward = {
+        TLMC_BACKWARD, tlmc_emit_printf(e, "%s_backward", prefix),
+        "The gradients of the last forward pass; overwrites the ones before.",
+        order_check(e, prefix, "backward", "forward", "DONE_FORWARD"), "m->done = DONE_BACKWARD;\n"
+    };
+    const struct phase accumulate = {
+        TLMC_ACCUMULATE_PHASE, tlmc_emit_printf(e, "%s_accumulate", prefix),
+        "Adds the gradients of a micro-batch to their sums.",
+        order_check(e, prefix, "accumulate", "backward", "DONE_BACKWARD"),
+        "m->done = DONE_NOTHING;\n"
+    };
+    const struct phase step = {
+        TLMC_UPDATE_PHASE, tlmc_emit_printf(e, "%s_step", prefix),
+        "Clips and updates the parameters from their gradients and the step's scalars.",
+        accumulates ? "" : order_check(e, prefix, "step", "backward", "DONE_BACKWARD"),
+        "m->done = DONE_NOTHING;\n"
+        "m->rt.step++;\n"
+    };
 
-    emit_phase(e, form, TLMC_BACKWARD, tlmc_emit_printf(e, "%s_backward", prefix),
-               "The gradients of the last forward pass; overwrites the ones before.",
-               tlmc_emit_printf(e,
-                                "if (m->done != DONE_FORWARD)\n"
-                                "    return tlm_order_error(&m->rt, \"%s_backward needs %s_forward "
-                                "just before it\");\n",
-                                prefix, prefix),
-               "m->done = DONE_BACKWARD;\n");
+    emit_phase(e, form, &backward);
     if (accumulates)
-        emit_phase(e, form, TLMC_ACCUMULATE_PHASE, tlmc_emit_printf(e, "%s_accumulate", prefix),
-                   "Adds the gradients of a micro-batch to their sums.",
-                   tlmc_emit_printf(e,
-                                    "if (m->done != DONE_BACKWARD)\n"
-                                    "    return tlm_order_error(&m->rt, \"%s_accumulate needs "
-                                    "%s_backward just before it\");\n",
-                                    prefix, prefix),
-                   "m->done = DONE_NOTHING;\n");
-    emit_phase(e, form, TLMC_UPDATE_PHASE, tlmc_emit_printf(e, "%s_step", prefix),
-               "Clips and updates the parameters from their gradients and the step's scalars.",
-               accumulates ? ""
-                           : tlmc_emit_printf(e,
-                                              "if (m->done != DONE_BACKWARD)\n"
-                                              "    return tlm_order_error(&m->rt, \"%s_step needs "
-                                              "%s_backward just before it\");\n",
-                                              prefix, prefix),
-               "m->done = DONE_NOTHING;\n"
-               "m->rt.step++;\n");
+        emit_phase(e, form, &accumulate);
+    emit_phase(e, form, &step);
 }
 
 /* Only a model that trains keeps what was done last. */
@@ -395,7 +475,7 @@ void tlmc_emit_form_functions(struct tlmc_emit *e, struct tlmc_emit_form *form)
         after = tlmc_emit_printf(e, "m->runs[FORM_%s]++; /* the next run draws anew */\n%s",
                                  tlmc_names_upper(e->arena, form->label), after);
     }
-    emit_phase(e, form, TLMC_FORWARD, form->run, comment, before, after);
+    emit_phase(e, form, &(struct phase){ TLMC_FORWARD, form->run, comment, before, after });
     if (trains)
         emit_training(e, form);
 }

@@ -1,6 +1,7 @@
 /* Updates: nodes that write a leaf in place.  Several of one op, options and kernel become one loop
-   over a constant table of offsets, parallel over the elements of each tensor.  In: a step of
-   UPDATE nodes.  Out: the table, the body and the loop. */
+   over a constant table of offsets, parallel over the elements of each tensor; on CUDA one launch,
+   whose blocks find their tensor in the table.  In: a step of UPDATE nodes.  Out: the table, the
+   body and the loop or launch. */
 #include "emit_c.h"
 #include "emit_calls.h"
 #include "literal.h"
@@ -62,7 +63,9 @@ static const char *argument(struct tlmc_call *call, const char *word,
 
     for (unsigned i = 0; i < COLUMNS; i++)
         if (strcmp(word, names[i]) == 0)
-            return columns[i] == TLMC_NONE ? "NULL" : tlmc_emit_printf(e, "m->%s", word);
+            return columns[i] != TLMC_NONE ? tlmc_emit_printf(e, "m->%s", word)
+                   : e->cuda               ? "nullptr"
+                                           : "NULL";
     if (strcmp(word, "nesterov") == 0)
         return tlmc_node_int(call->node, TLMC_A_NESTEROV) ? "1" : "0";
     if (strncmp(word, "1-", 2) == 0)
@@ -79,6 +82,8 @@ static const char *body_text(struct tlmc_call *call, const struct update_row *ro
     const char *type =
         tlmc_dtype_ctype(tlmc_value_type(call->form->graph, call->node->inputs[0])->dtype);
 
+    if (!words && e->cuda)
+        return "    m->p0[i] = m->p1[i];\n";
     if (!words) /* a store moves bits */
         return tlmc_emit_printf(
             e,
@@ -92,7 +97,28 @@ static const char *body_text(struct tlmc_call *call, const struct update_row *ro
         text = tlmc_emit_printf(e, "%s%s, ", text, argument(call, word, columns));
         words += n + (words[n] == ' ');
     }
-    return tlmc_emit_printf(e, "    %s(level, %sbegin, end);\n", tlmc_call_symbol(call), text);
+    return tlmc_emit_printf(e, e->cuda ? "    %s(%si);\n" : "    %s(level, %sbegin, end);\n",
+                            tlmc_call_symbol(call), text);
+}
+
+static struct tlmc_geometry elements(struct tlmc_emit *e, const char *items, int64_t blocks,
+                                     double work)
+{
+    return (struct tlmc_geometry){ items, tlmc_literal_count(e->arena, (uint64_t)blocks), work };
+}
+
+enum { THREADS = 256 }; /* of a block: TLMK_THREADS */
+
+static int64_t blocks_of(int64_t count)
+{
+    return (count + THREADS - 1) / THREADS;
+}
+
+/* A run with a fault, an index out of range, changes no weights. */
+static void add_fault(struct tlmc_call *call)
+{
+    if (call->e->cuda)
+        tlmc_call_field(call, "const uint32_t *", "fault", "m->cuda.fault");
 }
 
 static bool is_written(const struct tlmc_node *node, unsigned column)
@@ -107,13 +133,25 @@ static void emit_one(struct tlmc_call *call, const struct update_row *row)
     const int64_t count =
         tlmc_type_count(tlmc_value_type(call->form->graph, call->node->inputs[0]));
     uint32_t columns[COLUMNS];
+    const char *body;
 
     columns_of(call->node, row, columns);
     for (unsigned i = 0; i < COLUMNS; i++)
         if (columns[i] != TLMC_NONE)
             tlmc_call_value(call, names[i], columns[i], is_written(call->node, i));
-    tlmc_call_run(call, row->base, row->base, body_text(call, row, columns),
-                  tlmc_literal_count(call->e->arena, (uint64_t)count), 8 * (double)count);
+    body = body_text(call, row, columns);
+    add_fault(call);
+    if (call->e->cuda)
+        body = tlmc_emit_printf(call->e,
+                                "    const uint32_t i = tlm_thread();\n"
+                                "\n"
+                                "    if (m->fault[0] != 0 || i >= %lld)\n"
+                                "        return;\n"
+                                "%s",
+                                (long long)count, body);
+    tlmc_call_run(call, row->base, row->base, body,
+                  elements(call->e, tlmc_literal_count(call->e->arena, (uint64_t)count),
+                           blocks_of(count), 8 * (double)count));
 }
 
 void tlmc_emit_update(struct tlmc_call *call)
@@ -181,32 +219,55 @@ static bool find_columns(struct tlmc_call *call, const struct update_row *row,
     return true;
 }
 
+/* A column's offset in its block; device code has no enumerators. */
+static const char *offset_cell(struct tlmc_call *call, uint32_t value)
+{
+    const struct tlmc_placement *place = tlmc_emit_placement(call->form, value);
+    const struct tlmc_emit *e = call->e;
+    size_t offset = place->offset;
+
+    if (!e->cuda)
+        return offset_text(call->e, call->form, value);
+    if (place->place != TLMC_PLACE_ARENA)
+        offset = e->plan->param_offsets[tlmc_emit_slot(call->form, value)] +
+                 (place->place == TLMC_PLACE_STATE ? e->head_bytes : 0);
+    return tlmc_literal_count(e->arena, offset);
+}
+
+/* The table; on CUDA it stands beside its kernel and also tells the first block of each tensor. */
 static const char *put_table(struct tlmc_call *call, const struct update_row *row,
-                             const struct column columns[COLUMNS])
+                             const struct column columns[COLUMNS], int64_t *blocks)
 {
     struct tlmc_emit *e = call->e;
+    struct tlmc_writer *out = e->cuda ? &e->body : &e->tables;
     const char *name = tlmc_names_make(&e->names, tlmc_emit_printf(e, "rows_%s", row->base));
 
-    tlmc_write(&e->tables, "static const struct {\n    size_t ");
+    *blocks = 0;
+    tlmc_write(out, e->cuda ? "TLM_TABLE const struct {\n    uint64_t "
+                            : "static const struct {\n    size_t ");
     for (unsigned c = 0; c < COLUMNS; c++)
         if (columns[c].used && !columns[c].same)
-            tlmc_write(&e->tables, "%{name}, ", "name", names[c]);
-    tlmc_write(&e->tables, "count;\n} %{name}[] = {\n", "name", name);
+            tlmc_write(out, "%{name}, ", "name", names[c]);
+    tlmc_write(out,
+               e->cuda ? "count, first; /* block */\n} %{name}[] = {\n"
+                       : "count;\n} %{name}[] = {\n",
+               "name", name);
     for (uint32_t n = 0; n < call->step->node_count; n++) {
         const struct tlmc_node *node = &call->form->graph->nodes[call->step->nodes[n]];
         const int64_t count = tlmc_type_count(tlmc_value_type(call->form->graph, node->inputs[0]));
         uint32_t values[COLUMNS];
 
         columns_of(node, row, values);
-        tlmc_write(&e->tables, "    { ");
+        tlmc_write(out, "    { ");
         for (unsigned c = 0; c < COLUMNS; c++)
             if (columns[c].used && !columns[c].same)
-                tlmc_write(&e->tables, "%{offset}, ", "offset",
-                           offset_text(e, call->form, values[c]));
-        tlmc_write(&e->tables, "%{count} },\n", "count",
-                   tlmc_literal_count(e->arena, (uint64_t)count));
+                tlmc_write(out, "%{offset}, ", "offset", offset_cell(call, values[c]));
+        tlmc_write(out, e->cuda ? "%{count}, %{first} },\n" : "%{count} },\n", "count",
+                   tlmc_literal_count(e->arena, (uint64_t)count), "first",
+                   tlmc_literal_count(e->arena, (uint64_t)*blocks));
+        *blocks += blocks_of(count);
     }
-    tlmc_write(&e->tables, "};\n\n");
+    tlmc_write(out, "};\n\n");
     return name;
 }
 
@@ -224,11 +285,108 @@ static const char *row_pointer(struct tlmc_call *call, const char *table, unsign
     return tlmc_emit_printf(call->e, "tlm_%s_at(m->%s, %s[i].%s)", type, block, table, names[c]);
 }
 
+/* The kernel's pointers to its tensor: a line each, "float *const p0 = (float *)(m->weights +
+   ...)". The blocks of memory that columns lie in become fields. */
+static const char *device_pointers(struct tlmc_call *call, const char *table,
+                                   const struct column columns[COLUMNS],
+                                   const uint32_t values[COLUMNS])
+{
+    static const struct {
+        enum tlmc_place place;
+        const char *name;
+    } blocks[] = { { TLMC_PLACE_WEIGHTS, "weights" },
+                   { TLMC_PLACE_STATE, "state" },
+                   { TLMC_PLACE_ARENA, "activations" } };
+    struct tlmc_emit *e = call->e;
+    const char *text = "";
+
+    for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++) {
+        bool needed = false;
+
+        for (unsigned c = 0; c < COLUMNS; c++) {
+            if (!columns[c].used || columns[c].same || columns[c].place != blocks[b].place)
+                continue;
+            needed = true;
+            text = tlmc_emit_printf(
+                e, "%s    %s%s *const %s = (%s%s *)(m->%s + %s[row].%s);\n", text,
+                is_written(call->node, c) ? "" : "const ",
+                tlmc_dtype_ctype(tlmc_value_type(call->form->graph, values[c])->dtype), names[c],
+                is_written(call->node, c) ? "" : "const ",
+                tlmc_dtype_ctype(tlmc_value_type(call->form->graph, values[c])->dtype),
+                blocks[b].name, table, names[c]);
+        }
+        if (needed)
+            tlmc_call_field(call, "unsigned char *", blocks[b].name,
+                            tlmc_emit_block(e, blocks[b].name));
+    }
+    return text;
+}
+
+/* "m->p0" -> "p0" for pointers that the kernel finds in the table. */
+static const char *without_struct(struct tlmc_call *call, const char *text,
+                                  const struct column columns[COLUMNS])
+{
+    struct tlmc_strbuf out = { 0 };
+    const char *copy;
+
+    while (*text) {
+        bool found = false;
+
+        for (unsigned c = 0; c < COLUMNS && !found; c++)
+            found = columns[c].used && !columns[c].same && strncmp(text, "m->", 3) == 0 &&
+                    strncmp(text + 3, names[c], strlen(names[c])) == 0;
+        if (found)
+            text += 3;
+        tlmc_strbuf_char(&out, *text++);
+    }
+    copy = tlmc_arena_strdup(call->e->arena, tlmc_strbuf_text(&out));
+    tlmc_strbuf_free(&out);
+    return copy;
+}
+
+/* One launch for all tensors: a block finds its row by halving, then each thread its element. */
+static void emit_launch(struct tlmc_call *call, const struct update_row *row,
+                        const struct column columns[COLUMNS])
+{
+    struct tlmc_emit *e = call->e;
+    int64_t blocks;
+    const char *table = put_table(call, row, columns, &blocks), *pointers, *body;
+    const uint32_t rows = call->step->node_count;
+    uint32_t values[COLUMNS], half = 1;
+
+    while (half * 2 < rows)
+        half *= 2;
+    columns_of(call->node, row, values);
+    pointers = device_pointers(call, table, columns, values);
+    for (unsigned c = 0; c < COLUMNS; c++)
+        if (columns[c].used && columns[c].same)
+            tlmc_call_value(call, names[c], values[c], is_written(call->node, c));
+    add_fault(call);
+    body = tlmc_emit_printf(e,
+                            "    uint32_t row = 0;\n"
+                            "\n"
+                            "    for (uint32_t step = %u; step > 0; step /= 2)\n"
+                            "        if (row + step < %u && %s[row + step].first <= blockIdx.x)\n"
+                            "            row += step;\n"
+                            "    const uint64_t i =\n"
+                            "        (blockIdx.x - %s[row].first) * TLMK_THREADS + threadIdx.x;\n"
+                            "%s"
+                            "\n"
+                            "    if (m->fault[0] != 0 || i >= %s[row].count)\n"
+                            "        return;\n"
+                            "%s",
+                            half, rows, table, table, pointers, table,
+                            without_struct(call, body_text(call, row, values), columns));
+    tlmc_call_run(call, row->base, tlmc_emit_printf(e, "%s of %u tensors", row->base, rows), body,
+                  elements(e, "", blocks, 0));
+}
+
 static void emit_table(struct tlmc_call *call, const struct update_row *row,
                        const struct column columns[COLUMNS])
 {
     struct tlmc_emit *e = call->e;
-    const char *table = put_table(call, row, columns);
+    int64_t blocks;
+    const char *table = put_table(call, row, columns, &blocks);
     double work = 0;
     uint32_t values[COLUMNS];
 
@@ -254,7 +412,7 @@ static void emit_table(struct tlmc_call *call, const struct update_row *row,
                "table", table);
     e->entry.indent++;
     tlmc_call_run(call, row->base, row->base, body_text(call, row, values),
-                  tlmc_emit_printf(e, "%s[i].count", table), 8 * work);
+                  elements(e, tlmc_emit_printf(e, "%s[i].count", table), blocks, 8 * work));
     e->entry.indent--;
 }
 
@@ -268,7 +426,10 @@ void tlmc_emit_updates(struct tlmc_emit *e, struct tlmc_emit_form *form,
     tlmc_call_begin(&call, e, form, step);
     row = row_of(call.node->op);
     if (step->node_count > 1 && find_columns(&call, row, columns)) {
-        emit_table(&call, row, columns);
+        if (e->cuda)
+            emit_launch(&call, row, columns);
+        else
+            emit_table(&call, row, columns);
     } else {
         for (uint32_t n = 0; n < step->node_count; n++) {
             call.node = &form->graph->nodes[step->nodes[n]];

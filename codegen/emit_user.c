@@ -124,10 +124,13 @@ void tlmc_emit_user_call(struct tlmc_call *call)
         tlmc_write(&e->entry, "args.random_key = tlm_random_key(m->rt.seed, m->rt.run, %{site});\n",
                    "site",
                    tlmc_literal_count(e->arena, (uint64_t)tlmc_node_int(node, TLMC_A_SITE)));
+    if (e->cuda)
+        tlmc_write(&e->entry, "args.stream = tlm_cuda_stream(&m->cuda);\n");
     if (step->workspace_bytes > 0)
         tlmc_write(&e->entry,
-                   "args.workspace = m->activations + %{at}, args.workspace_bytes = %{bytes};\n",
-                   "at", tlmc_literal_count(e->arena, step->workspace_offset), "bytes",
+                   "args.workspace = %{block} + %{at}, args.workspace_bytes = %{bytes};\n", "block",
+                   tlmc_emit_block(e, "activations"), "at",
+                   tlmc_literal_count(e->arena, step->workspace_offset), "bytes",
                    tlmc_literal_count(e->arena, step->workspace_bytes));
     tlmc_write(&e->entry, "TLM_TRY(%{symbol}(&args));\n", "symbol", call->capsule->symbol);
     e->entry.indent--;

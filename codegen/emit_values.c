@@ -136,12 +136,14 @@ const char *tlmc_emit_literal(struct tlmc_emit *e, const struct tlmc_emit_form *
 /* ---- tables of constants */
 
 /* A static const array of a constant, shared by all values with the same text. */
-static const char *table(struct tlmc_emit *e, struct tlmc_emit_form *form, uint32_t value)
+static const struct tlmc_emit_table *table(struct tlmc_emit *e, struct tlmc_emit_form *form,
+                                           uint32_t value)
 {
     const struct tlmc_type *type = tlmc_value_type(form->graph, value);
     const struct tlmc_attr *data = tlmc_node_attr(constant_of(form, value), TLMC_A_DATA);
     const int64_t count = tlmc_type_count(type);
     struct tlmc_strbuf text = { 0 };
+    struct tlmc_emit_table made;
     const char *name;
 
     for (int64_t i = 0; i < (count ? count : 1); i++) {
@@ -154,16 +156,30 @@ static const char *table(struct tlmc_emit *e, struct tlmc_emit_form *form, uint3
         if (e->tables_made.items[i].dtype == type->dtype &&
             strcmp(e->tables_made.items[i].text, tlmc_strbuf_text(&text)) == 0) {
             tlmc_strbuf_free(&text);
-            return e->tables_made.items[i].name;
+            return &e->tables_made.items[i];
         }
     name = tlmc_names_make(&e->names, tlmc_emit_printf(e, "table_%s", wanted_name(e, form, value)));
     tlmc_write(&e->tables, "static const %{type} %{name}[] = {\n    %{text},\n};\n", "type",
                tlmc_dtype_ctype(type->dtype), "name", name, "text", tlmc_strbuf_text(&text));
-    TLMC_PUSH(e->arena, &e->tables_made,
-              ((struct tlmc_emit_table){
-                  type->dtype, tlmc_arena_strdup(e->arena, tlmc_strbuf_text(&text)), name }));
+    made = (struct tlmc_emit_table){ .dtype = type->dtype,
+                                     .text = tlmc_arena_strdup(e->arena, tlmc_strbuf_text(&text)),
+                                     .name = name,
+                                     .offset = e->table_bytes };
     tlmc_strbuf_free(&text);
-    return name;
+    if (e->cuda) {
+        const size_t bytes = tlmc_type_bytes(type) > 0 ? tlmc_type_bytes(type) : 1;
+
+        made.place = tlmc_names_make(&e->names, tlmc_emit_printf(e, "AT_%s",
+                                                                 tlmc_names_upper(e->arena, name)));
+        e->table_bytes += (bytes + TLMC_ALIGN - 1) / TLMC_ALIGN * TLMC_ALIGN;
+    }
+    TLMC_PUSH(e->arena, &e->tables_made, made);
+    return &e->tables_made.items[e->tables_made.count - 1];
+}
+
+const char *tlmc_emit_block(const struct tlmc_emit *e, const char *name)
+{
+    return tlmc_arena_printf(e->arena, "m->%s%s", e->cuda ? "cuda." : "", name);
 }
 
 const char *tlmc_emit_address(struct tlmc_emit *e, struct tlmc_emit_form *form, uint32_t value)
@@ -174,17 +190,22 @@ const char *tlmc_emit_address(struct tlmc_emit *e, struct tlmc_emit_form *form, 
     switch (place->place) {
     case TLMC_PLACE_NONE: break;
     case TLMC_PLACE_LITERAL:
-    case TLMC_PLACE_TABLE: return table(e, form, value);
+    case TLMC_PLACE_TABLE:
+        if (!e->cuda)
+            return table(e, form, value)->name;
+        return tlmc_emit_printf(e, "tlm_%s_at(%s, %s)", type, tlmc_emit_block(e, "tables"),
+                                table(e, form, value)->place);
     case TLMC_PLACE_WEIGHTS:
-        return tlmc_emit_printf(e, "tlm_%s_at(m->weights, %s)", type,
+        return tlmc_emit_printf(e, "tlm_%s_at(%s, %s)", type, tlmc_emit_block(e, "weights"),
                                 e->param_offsets[tlmc_emit_slot(form, value)]);
     case TLMC_PLACE_STATE:
-        return tlmc_emit_printf(e, "tlm_%s_at(m->state, %s)", type,
+        return tlmc_emit_printf(e, "tlm_%s_at(%s, %s)", type, tlmc_emit_block(e, "state"),
                                 e->param_offsets[tlmc_emit_slot(form, value)]);
     case TLMC_PLACE_SCALAR:
-        return tlmc_emit_printf(e, "&m->scalars[%u]", tlmc_emit_slot(form, value));
+        return tlmc_emit_printf(e, e->cuda ? "%s + %u" : "&%s[%u]", tlmc_emit_block(e, "scalars"),
+                                tlmc_emit_slot(form, value));
     case TLMC_PLACE_ARENA:
-        return tlmc_emit_printf(e, "tlm_%s_at(m->activations, %s)", type,
+        return tlmc_emit_printf(e, "tlm_%s_at(%s, %s)", type, tlmc_emit_block(e, "activations"),
                                 form->offsets[form->plan->values[value].storage]);
     }
     TLMC_BUG("value %u is read but lives nowhere", value);
@@ -306,6 +327,8 @@ void tlmc_emit_memory(struct tlmc_emit *e, struct tlmc_strbuf *out)
 {
     param_offsets(e, true, out);
     param_offsets(e, false, out);
+    if (e->cuda)
+        tlmc_cuda_memory(e, out);
     for (uint32_t f = 0; f < e->form_count; f++) {
         struct tlmc_emit_form *form = &e->forms[f];
         uint32_t count;
@@ -319,9 +342,10 @@ void tlmc_emit_memory(struct tlmc_emit *e, struct tlmc_strbuf *out)
                                        lifetime(e, form, ids[i]) };
         tlmc_strbuf_printf(
             out,
-            "/* Memory plan of %s: offsets in the activations block, in bytes.  Planned %zu, "
+            "/* Memory plan of %s: offsets in the activations %s, in bytes.  Planned %zu, "
             "lower bound %zu. */\n",
-            form->run, form->plan->arena_bytes, form->plan->lower_bound);
+            form->run, e->cuda ? "on the device" : "block", form->plan->arena_bytes,
+            form->plan->lower_bound);
         put_offsets(out, rows, count);
     }
 }

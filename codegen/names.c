@@ -35,10 +35,11 @@ static const char *const locals[] = { "args",    "begin", "end",   "count", "err
                                       "options", "out",   "r",     "run",   "seed",  "status" };
 
 /* Words that open macros or names of the headers used. */
-static const char *const reserved_openings[] = { "tlm",      "TLM",      "INT",   "UINT", "SIZE_",
-                                                 "FP_",      "FLT_",     "NAN",   "NULL", "EOF",
-                                                 "INFINITY", "HUGE_VAL", "MATH_", "AT_",  "run_",
-                                                 "part_",    "table_",   "rows_", "call_" };
+static const char *const reserved_openings[] = {
+    "tlm",   "TLM",      "INT",      "UINT",    "SIZE_",  "FP_",   "FLT_",  "NAN",    "NULL",
+    "EOF",   "INFINITY", "HUGE_VAL", "MATH_",   "AT_",    "run_",  "part_", "table_", "rows_",
+    "call_", "enqueue_", "cuda_",    "KERNEL_", "PHASE_", "FORM_", "IO_"
+};
 
 /* Functions of math.h and string.h, with f and l at the end too, and of the other headers that
    programs include. */

@@ -32,6 +32,29 @@ static size_t workspace_row(const struct tlmc_graph *graph, const struct tlmc_no
     return (size_t)tlmc_type_count(&rows) * sizeof(float);
 }
 
+/* Sums of few, long, contiguous rows are cut into the chunks of their arithmetic, which a device
+   adds side by side. */
+static size_t workspace_chunks(const struct tlmc_graph *graph, const struct tlmc_node *node)
+{
+    enum { CHUNK = 4096, SHORT = 8 * CHUNK, MANY = 128 };
+    const struct tlmc_type *x = tlmc_value_type(graph, node->inputs[0]);
+    const struct tlmc_attr *axes = tlmc_node_attr(node, TLMC_A_AXES);
+    int64_t rows = 1, length = 1;
+
+    if (x->dtype != TLMC_F32)
+        return 0;
+    for (int axis = 0; axis < x->rank; axis++)
+        if (axes && axis < axes->v.ints[0])
+            rows *= x->dims[axis];
+        else
+            length *= x->dims[axis];
+    if (axes && axes->v.ints[0] + (int)axes->count != x->rank)
+        return 0; /* the rows are not contiguous */
+    if (rows >= MANY || length <= SHORT)
+        return 0;
+    return (size_t)(rows * ((length + CHUNK - 1) / CHUNK)) * sizeof(float);
+}
+
 static const struct {
     const char *name;
     size_t (*bytes)(const struct tlmc_graph *graph, const struct tlmc_node *node);

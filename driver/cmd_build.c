@@ -1,131 +1,277 @@
-/* tlmc build and tlmc run: emit single files, compile them with the system's C compiler, run the
-   program. */
-#define _GNU_SOURCE /* environ */
+/* tlmc build and tlmc run: emit single files, compile them with the system's C compiler and, for
+   CUDA, the device code with NVRTC, all side by side; link; run the program.  A tlmc that was built
+   without CUDA links the stub instead, which refuses to run by name. */
+#define _POSIX_C_SOURCE 200809L
+#include "bundle.h"
 #include "commands.h"
+#include "compile.h"
+#include "images.h"
 #include "output.h"
 #include "pipeline.h"
+#include "toolkit.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-/* The exit status of a program run to its end; 2 when it cannot be started; 128 + n when signal n
-   ended it. */
-static int run_program(char *const *argv)
-{
-    pid_t pid;
-    int state;
-    const int failed = posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ);
-
-    if (failed) {
-        fprintf(stderr, "tlmc: cannot run '%s': %s\n", argv[0], strerror(failed));
-        return TLMC_EXIT_USAGE;
-    }
-    while (waitpid(pid, &state, 0) < 0)
-        if (errno != EINTR)
-            return TLMC_EXIT_USAGE;
-    if (WIFSIGNALED(state)) {
-        fprintf(stderr, "tlmc: '%s' was ended by signal %d\n", argv[0], WTERMSIG(state));
-        return 128 + WTERMSIG(state);
-    }
-    return WEXITSTATUS(state);
-}
-
-/* Compiler, flags and link flags are words separated by blanks; the shell is not involved. */
-struct words {
-    char *argv[128];
-    unsigned count;
-    char text[8192];
-    size_t used;
+struct build {
+    const struct tlmc_options *options;
+    struct tlmc_compilation c;
+    struct tlmc_emission emission;
+    const char *sources, *temporary;
+    struct tlmc_jobs jobs;
+    struct tlmc_compiler compiler;
+    /* for CUDA */
+    const char *model;
+    bool native; /* device code and the CUDA runtime, not the stub */
+    struct tlmc_toolkit toolkit;
+    struct tlmc_nvrtc nvrtc;
+    struct tlmc_images images;
+    const char *libraries; /* the folder of cudart */
 };
 
-static bool add_word(struct words *w, const char *word, size_t length)
+static bool has_ending(const char *name, const char *ending)
 {
-    if (w->count + 1 >= sizeof w->argv / sizeof *w->argv || w->used + length + 1 > sizeof w->text) {
-        fputs("tlmc: the compiler's command line is too long\n", stderr);
-        return false;
-    }
-    w->argv[w->count++] = memcpy(w->text + w->used, word, length);
-    w->text[w->used + length] = '\0';
-    w->used += length + 1;
-    return true;
+    const char *dot = strrchr(name, '.');
+
+    return dot && strcmp(dot, ending) == 0;
 }
 
-static bool add_words(struct words *w, const char *text)
+static const struct tlmc_emitted *find_file(const struct build *b, const char *ending)
 {
-    while (*(text += strspn(text, " \t"))) {
-        const size_t length = strcspn(text, " \t");
-
-        if (!add_word(w, text, length))
-            return false;
-        text += length;
-    }
-    return true;
+    for (unsigned i = 0; i < b->emission.count; i++)
+        if (has_ending(b->emission.files[i].name, ending))
+            return &b->emission.files[i];
+    return NULL;
 }
 
-static bool add_path(struct words *w, const char *folder, const char *name)
+static bool write_text(const struct build *b, const char *name, const struct tlmc_strbuf *text)
 {
-    char path[PATH_MAX];
-
-    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path) {
-        fputs("tlmc: the path of a folder is too long\n", stderr);
-        return false;
-    }
-    return add_word(w, path, strlen(path));
+    return tlmc_write_file(b->sources, name, tlmc_strbuf_text(text), text->length);
 }
 
-static int compile(const struct tlmc_compilation *c, const struct tlmc_emission *emission,
-                   const char *folder, const char *program)
+static int write_sources(const struct build *b)
 {
-    const char *cc = tlmc_opt(c->options, TLMC_OPT_CC),
-               *flags = tlmc_opt(c->options, TLMC_OPT_CFLAGS);
-    struct words w = { 0 };
+    if (!tlmc_make_folder(b->sources))
+        return TLMC_EXIT_USAGE;
+    for (unsigned i = 0; i < b->emission.count; i++)
+        if (!write_text(b, b->emission.files[i].name, &b->emission.files[i].text))
+            return TLMC_EXIT_USAGE;
+    return TLMC_EXIT_OK;
+}
+
+/* ---- CUDA: what is needed, asked for before anything is compiled */
+
+/* --arch and --cuda-path ask for something that only a native build for CUDA has. */
+static int check_cuda_options(const struct build *b)
+{
+    const bool given =
+        tlmc_opt_given(b->options, TLMC_OPT_ARCH) || tlmc_opt_given(b->options, TLMC_OPT_CUDA_PATH);
+
+    if (!given || b->native)
+        return TLMC_EXIT_OK;
+    fprintf(stderr, "tlmc %s: --arch and --cuda-path are for %s\n", b->options->command,
+            b->emission.cuda ? "a tlmc built with the CUDA toolkit; this one was not (see "
+                               "tlmc --version)"
+                             : "--device cuda");
+    return TLMC_EXIT_USAGE;
+}
+
+static int lacks(const struct build *b, const char *what, struct tlmc_strbuf *why)
+{
+    fprintf(stderr,
+            "tlmc %s: --device cuda needs %s: %s; install the CUDA toolkit or name its folder with "
+            "--cuda-path\n",
+            b->options->command, what, tlmc_strbuf_text(why));
+    tlmc_strbuf_free(why);
+    return TLMC_EXIT_USAGE;
+}
+
+static int find_toolkit(struct build *b)
+{
+    struct tlmc_strbuf why = { 0 };
+
+    tlmc_toolkit_find(&b->toolkit, tlmc_opt(b->options, TLMC_OPT_CUDA_PATH), &b->c.arena);
+    if (!tlmc_nvrtc_open(&b->nvrtc, b->toolkit.libraries, !b->toolkit.asked, &why))
+        return lacks(b, "NVRTC, which compiles the device code", &why);
+    b->libraries =
+        tlmc_toolkit_folder(b->toolkit.libraries, "libcudart_static.a", &b->c.arena, &why);
+    if (!b->libraries)
+        return lacks(b, "the CUDA runtime", &why);
+    b->compiler.headers =
+        tlmc_toolkit_folder(b->toolkit.headers, "cuda_runtime_api.h", &b->c.arena, &why);
+    if (!b->compiler.headers)
+        return lacks(b, "the headers of the CUDA runtime", &why);
+    return TLMC_EXIT_OK;
+}
+
+static int begin_cuda(struct build *b)
+{
+    const struct tlmc_emitted *device = find_file(b, ".cu");
+    int status;
+
+    b->native = b->emission.cuda && tlmc_toolkit_configured();
+    status = check_cuda_options(b);
+    if (status || !b->emission.cuda)
+        return status;
+    TLMC_CHECK(device);
+    b->model = tlmc_arena_strndup(&b->c.arena, device->name, strcspn(device->name, "."));
+    if (!b->native) {
+        fputs("tlmc: note: this tlmc was built without the CUDA toolkit; the program gets the stub "
+              "and will refuse to run\n",
+              stderr);
+        return TLMC_EXIT_OK;
+    }
+    status = find_toolkit(b);
+    if (status)
+        return status;
+    b->images = (struct tlmc_images){ .arena = &b->c.arena,
+                                      .nvrtc = &b->nvrtc,
+                                      .folder = b->temporary,
+                                      .name = b->model,
+                                      .kernels = b->emission.kernels,
+                                      .kernel_count = b->emission.kernel_count };
+    tlmc_images_source(&b->images, device->name, tlmc_strbuf_text(&device->text));
+    return tlmc_images_choose(&b->images, tlmc_opt(b->options, TLMC_OPT_ARCH)) ? TLMC_EXIT_OK
+                                                                               : TLMC_EXIT_USAGE;
+}
+
+/* ---- compiling */
+
+static void choose_compiler(struct build *b)
+{
+    const char *command = tlmc_opt(b->options, TLMC_OPT_CC),
+               *flags = tlmc_opt(b->options, TLMC_OPT_CFLAGS);
+
+    if (!command)
+        command = getenv("CC");
+    if (!command || !*command)
+        command = "cc";
+    if (!flags)
+        flags = b->emission.cuda ? TLMC_DEFAULT_CUDA_CFLAGS : TLMC_DEFAULT_CFLAGS;
+    b->compiler.command = command;
+    b->compiler.flags = flags;
+    b->compiler.sources = b->sources;
+    b->compiler.objects = b->temporary;
+}
+
+/* The CUDA runtime of the program, as a file of its own: it compiles beside the others. */
+static bool compile_cuda_runtime(struct build *b)
+{
+    struct tlmc_bundle bundle = { .arena = &b->c.arena, .source = tlmc_find_program_text };
+    struct tlmc_strbuf text = { 0 };
+    const char *name = tlmc_arena_printf(&b->c.arena, "%s_cuda.c", b->model);
     bool ok;
 
-    if (!cc)
-        cc = getenv("CC");
-    if (!cc || !*cc)
-        cc = "cc";
-    ok = add_words(&w, cc) && add_words(&w, "-std=c11 -ffp-contract=off -fno-math-errno") &&
-         add_words(&w, flags ? flags : TLMC_DEFAULT_CFLAGS) && add_words(&w, "-o") &&
-         add_word(&w, program, strlen(program));
-    for (unsigned i = 0; ok && i < emission->count; i++) {
-        const char *dot = strrchr(emission->files[i].name, '.');
+    tlmc_strbuf_add(&text, "#define _POSIX_C_SOURCE 200809L\n");
+    tlmc_bundle_file(&bundle, b->native ? "libtlm_cuda.inc" : "libtlm_cuda_stub.inc", &text);
+    if (b->native && b->emission.cublas)
+        tlmc_bundle_file(&bundle, "cuda_cublas.c", &text);
+    if (bundle.missing)
+        TLMC_BUG("no text of '%s'", bundle.missing);
+    ok = write_text(b, name, &text) && tlmc_compile_file(&b->compiler, &b->jobs, name);
+    tlmc_strbuf_free(&text);
+    return ok;
+}
 
-        if (dot && strcmp(dot, ".c") == 0)
-            ok = add_path(&w, folder, emission->files[i].name);
+/* The emitted C files, the longest first: what takes longest should not begin last. */
+static bool compile_files(struct build *b)
+{
+    const struct tlmc_emitted *files[sizeof b->emission.files / sizeof *b->emission.files];
+    unsigned count = 0;
+    bool ok = true;
+
+    for (unsigned i = 0; i < b->emission.count; i++) {
+        const struct tlmc_emitted *f = &b->emission.files[i];
+        unsigned at = count;
+
+        if (!has_ending(f->name, ".c"))
+            continue;
+        for (; at > 0 && files[at - 1]->text.length < f->text.length; at--)
+            files[at] = files[at - 1];
+        files[at] = f;
+        count++;
     }
-    for (unsigned i = 0; ok && i < emission->link_count; i++)
-        ok = add_words(&w, emission->links[i]);
-    ok = ok && add_words(&w, "-lm");
-    if (!ok)
-        return TLMC_EXIT_USAGE;
-    if (run_program(w.argv) != 0) {
+    for (unsigned i = 0; ok && i < count; i++)
+        ok = tlmc_compile_file(&b->compiler, &b->jobs, files[i]->name);
+    return ok;
+}
+
+/* NAME_images.c, when every cubin is there. */
+static bool compile_images(struct build *b)
+{
+    const char *name = tlmc_arena_printf(&b->c.arena, "%s_images.c", b->model);
+    struct tlmc_strbuf text = { 0 };
+    bool ok = true;
+
+    if (b->native)
+        ok = tlmc_images_collect(&b->images, &text);
+    else
+        tlmc_images_none(&b->c.arena, b->model, &text);
+    ok = ok && write_text(b, name, &text);
+    tlmc_strbuf_free(&text);
+    return ok && tlmc_compile_file(&b->compiler, &b->jobs, name);
+}
+
+static bool link_program(struct build *b, const char *program)
+{
+    struct tlmc_arena *arena = &b->c.arena;
+    const char *links[TLMC_EMIT_LINKS + 4], *libraries[8];
+    unsigned n = 0, m = 0;
+
+    for (unsigned i = 0; i < b->emission.link_count; i++)
+        links[n++] = b->emission.links[i];
+    if (b->native && !tlmc_opt_given(b->options, TLMC_OPT_CFLAGS))
+        links[n++] = "-s"; /* most of cudart is names */
+    links[n++] = "-lm";
+    links[n] = NULL;
+    if (b->native && b->emission.cublas) {
+        libraries[m++] = tlmc_arena_printf(arena, "%s/libcublas.so", b->libraries);
+        libraries[m++] = tlmc_arena_printf(arena, "-Wl,-rpath,%s", b->libraries);
+    }
+    if (b->native) {
+        libraries[m++] = tlmc_arena_printf(arena, "%s/libcudart_static.a", b->libraries);
+        libraries[m++] = "-ldl"; /* cudart's own; empty in newer C libraries */
+        libraries[m++] = "-lrt";
+        libraries[m++] = "-lpthread";
+    }
+    libraries[m] = NULL;
+    return tlmc_compile_link(&b->compiler, program, links, libraries);
+}
+
+/* The word after a job of the compiler failed; NVRTC's has spoken itself. */
+static int explain(const struct build *b)
+{
+    if (!b->jobs.failed || b->jobs.failed == b->compiler.command)
         fprintf(stderr,
                 "tlmc: '%s' did not compile the emitted program; see its messages above, and --cc, "
                 "--cflags\n",
-                cc);
-        return TLMC_EXIT_USAGE;
-    }
-    return TLMC_EXIT_OK;
+                b->compiler.command);
+    return TLMC_EXIT_USAGE;
 }
 
-static int write_sources(const struct tlmc_emission *emission, const char *folder)
+static int compile(struct build *b, const char *program)
 {
-    if (!tlmc_make_folder(folder))
-        return TLMC_EXIT_USAGE;
-    for (unsigned i = 0; i < emission->count; i++) {
-        const struct tlmc_emitted *f = &emission->files[i];
+    bool ok;
 
-        if (!tlmc_write_file(folder, f->name, tlmc_strbuf_text(&f->text), f->text.length))
-            return TLMC_EXIT_USAGE;
+    choose_compiler(b);
+    tlmc_jobs_begin(&b->jobs);
+    ok = compile_files(b);
+    if (ok && b->native)
+        tlmc_images_compile(&b->images, &b->jobs);
+    if (ok && b->emission.cuda)
+        ok = compile_cuda_runtime(b);
+    if (!tlmc_jobs_end(&b->jobs))
+        return explain(b);
+    if (ok && b->emission.cuda) {
+        ok = compile_images(b);
+        if (!tlmc_jobs_end(&b->jobs))
+            return explain(b);
     }
-    return TLMC_EXIT_OK;
+    if (!ok)
+        return TLMC_EXIT_USAGE;
+    return link_program(b, program) ? TLMC_EXIT_OK : explain(b);
 }
 
 /* Emits and compiles to `program`, or to a program in `temporary` when that is NULL (its path into
@@ -134,23 +280,27 @@ static int build(const struct tlmc_options *options, const char *program, const 
                  char *made, size_t size)
 {
     const char *keep = tlmc_opt(options, TLMC_OPT_KEEP);
-    struct tlmc_emission emission = { 0 };
-    struct tlmc_compilation c;
+    struct build b = { .options = options,
+                       .sources = keep ? keep : temporary,
+                       .temporary = temporary };
     int status;
 
-    tlmc_compilation_begin(&c, options);
-    status = tlmc_stage_emit(&c, true, &emission);
+    tlmc_compilation_begin(&b.c, options);
+    status = tlmc_stage_emit(&b.c, true, &b.emission);
+    if (!status)
+        status = begin_cuda(&b);
     if (!status) {
         if (!program)
             snprintf(made, size, "%s/%s", temporary, "program");
         else
             snprintf(made, size, "%s", program);
-        status = write_sources(&emission, keep ? keep : temporary);
+        status = write_sources(&b);
     }
     if (!status)
-        status = compile(&c, &emission, keep ? keep : temporary, made);
-    tlmc_emission_free(&emission);
-    return tlmc_compilation_end(&c, status);
+        status = compile(&b, made);
+    tlmc_nvrtc_close(&b.nvrtc);
+    tlmc_emission_free(&b.emission);
+    return tlmc_compilation_end(&b.c, status);
 }
 
 /* "dir/model.tlm" -> "model" in the current folder */
@@ -198,7 +348,7 @@ int tlmc_cmd_run(const struct tlmc_options *options)
         argv[0] = made;
         if (count)
             memcpy(argv + 1, options->program_args, (size_t)count * sizeof *argv);
-        status = run_program(argv);
+        status = tlmc_run_program(argv);
         free(argv);
     }
     tlmc_remove_folder(temporary);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *find_text(const char *name)
+const char *tlmc_find_program_text(const char *name)
 {
     for (const struct tlmc_program_text *t = tlmc_program_texts; t->name; t++)
         if (strcmp(t->name, name) == 0)
@@ -174,7 +174,7 @@ int tlmc_stage_plan(struct tlmc_compilation *c)
 int tlmc_stage_emit(struct tlmc_compilation *c, bool single_file, struct tlmc_emission *out)
 {
     const struct tlmc_emit_options emit = {
-        .single_file = single_file, .with_main = true, .version = TLMC_VERSION, .source = find_text
+        .single_file = single_file, .with_main = true, .version = TLMC_VERSION, .source = tlmc_find_program_text
     };
     const tlmc_accepted_plan *accepted;
     int status = tlmc_stage_plan(c);

@@ -28,6 +28,7 @@ struct tlmc_program_text {
     const char *name, *text;
 };
 extern const struct tlmc_program_text tlmc_program_texts[];
+const char *tlmc_find_program_text(const char *name); /* NULL: none */
 
 void tlmc_compilation_begin(struct tlmc_compilation *c, const struct tlmc_options *options);
 /* Prints what was reported and frees everything; returns `status`, or TLMC_EXIT_INPUT if it was 0

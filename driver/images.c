@@ -1,0 +1,338 @@
+/* In: NAME.cu, the kernels it must hold, NVRTC.  Out: NAME_images.c.  Compiling is one process an
+   architecture: each writes NAME_<arch>.cubin (and the first NAME_<arch>.ptx) into the folder of
+   the build, this process reads them.  So a crash of the compiler is a message, not the end. */
+#include "images.h"
+
+#include "bundle.h"
+#include "file.h"
+#include "output.h"
+#include "pipeline.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    ARCH_OLDEST = 75, /* what the kernels are written for */
+    ARCH_DIGITS = 4,
+    REGISTER_FILE = 65536,    /* registers of a multiprocessor: a block must fit */
+    REGISTER_GRAIN = 8,       /* they are handed out by so many a thread */
+    SHARED_LIMIT = 48 * 1024, /* of a block without asking for more */
+    MOST_CUBIN = 256 << 20    /* bytes; a limit for the file reader */
+};
+
+static const unsigned default_archs[] = { 80, 90, 100, 120 };
+
+/* ---- the list of architectures */
+
+static int ascending(const void *a, const void *b)
+{
+    const unsigned x = *(const unsigned *)a, y = *(const unsigned *)b;
+
+    return (x > y) - (x < y);
+}
+
+static bool refuse_list(const char *list, const char *why)
+{
+    fprintf(stderr, "tlmc build: --arch '%s': %s\n", list, why);
+    return false;
+}
+
+static const char *known_archs(const struct tlmc_images *images)
+{
+    struct tlmc_strbuf text = { 0 };
+    const char *copy;
+
+    for (unsigned i = 0; i < images->nvrtc->arch_count; i++)
+        if (images->nvrtc->archs[i] >= ARCH_OLDEST)
+            tlmc_strbuf_printf(&text, " %u", images->nvrtc->archs[i]);
+    copy = tlmc_arena_strdup(images->arena, tlmc_strbuf_text(&text));
+    tlmc_strbuf_free(&text);
+    return copy;
+}
+
+static bool add_arch(struct tlmc_images *images, const char *list, const char *item)
+{
+    struct tlmc_arena *arena = images->arena;
+    const size_t length = strlen(item);
+    unsigned arch;
+
+    if (length == 0)
+        return refuse_list(list, "an item is empty");
+    if (length > ARCH_DIGITS || strspn(item, "0123456789") != length)
+        return refuse_list(list,
+                           tlmc_arena_printf(arena, "'%s' is not a number such as 80, for sm_80",
+                                             item));
+    arch = (unsigned)strtoul(item, NULL, 10);
+    if (arch < ARCH_OLDEST)
+        return refuse_list(list,
+                           tlmc_arena_printf(arena, "%u is older than the kernels' 75", arch));
+    if (!tlmc_nvrtc_knows(images->nvrtc, arch))
+        return refuse_list(list,
+                           tlmc_arena_printf(arena, "NVRTC %d.%d does not know %u; it knows%s",
+                                             images->nvrtc->major, images->nvrtc->minor, arch,
+                                             known_archs(images)));
+    for (unsigned i = 0; i < images->arch_count; i++)
+        if (images->archs[i] == arch)
+            return refuse_list(list, tlmc_arena_printf(arena, "%u is given twice", arch));
+    images->archs[images->arch_count++] = arch;
+    return true;
+}
+
+static bool choose_default(struct tlmc_images *images)
+{
+    for (unsigned i = 0; i < sizeof default_archs / sizeof *default_archs; i++)
+        if (tlmc_nvrtc_knows(images->nvrtc, default_archs[i]))
+            images->archs[images->arch_count++] = default_archs[i];
+    if (images->arch_count > 0)
+        return true;
+    fprintf(stderr,
+            "tlmc build: NVRTC %d.%d knows none of 80, 90, 100, 120; name some with "
+            "--arch; it knows%s\n",
+            images->nvrtc->major, images->nvrtc->minor, known_archs(images));
+    return false;
+}
+
+bool tlmc_images_choose(struct tlmc_images *images, const char *list)
+{
+    const char *item = list;
+
+    images->arch_count = 0;
+    if (!list)
+        return choose_default(images);
+    for (;;) {
+        const size_t length = strcspn(item, ",");
+
+        if (!add_arch(images, list, tlmc_arena_strndup(images->arena, item, length)))
+            return false;
+        if (item[length] == '\0')
+            break;
+        item += length + 1;
+    }
+    qsort(images->archs, images->arch_count, sizeof *images->archs, ascending);
+    return true;
+}
+
+/* ---- compiling */
+
+void tlmc_images_source(struct tlmc_images *images, const char *file, const char *text)
+{
+    unsigned count = 0;
+    const char **names, **texts;
+
+    while (tlmc_program_texts[count].name)
+        count++;
+    names = TLMC_NEW_ARRAY(images->arena, const char *, count + 1);
+    texts = TLMC_NEW_ARRAY(images->arena, const char *, count + 1);
+    for (unsigned i = 0; i < count; i++) {
+        names[i] = tlmc_program_texts[i].name;
+        texts[i] = tlmc_program_texts[i].text;
+    }
+    images->source = (struct tlmc_nvrtc_source){ file, text, names, texts, count };
+}
+
+struct task {
+    const struct tlmc_images *images;
+    unsigned arch;
+    bool with_ptx;
+};
+
+static const char *result_name(const struct tlmc_images *images, unsigned arch, const char *kind)
+{
+    return tlmc_arena_printf(images->arena, "%s_%u.%s", images->name, arch, kind);
+}
+
+static int compile_one(const void *context)
+{
+    const struct task *task = context;
+    const struct tlmc_images *images = task->images;
+    struct tlmc_nvrtc_result result;
+    bool ok;
+
+    ok = tlmc_nvrtc_compile(images->nvrtc, &images->source, task->arch, &result);
+    if (!ok)
+        fprintf(stderr,
+                "%s\ntlmc: fault in tlmc: NVRTC %d.%d does not compile %s for sm_%u; its messages "
+                "stand above\n",
+                tlmc_strbuf_text(&result.log), images->nvrtc->major, images->nvrtc->minor,
+                images->source.name, task->arch);
+    ok = ok && tlmc_write_file(images->folder, result_name(images, task->arch, "cubin"),
+                               tlmc_strbuf_text(&result.cubin), result.cubin.length);
+    if (ok && task->with_ptx)
+        ok = tlmc_write_file(images->folder, result_name(images, task->arch, "ptx"),
+                             tlmc_strbuf_text(&result.ptx), result.ptx.length);
+    tlmc_nvrtc_result_free(&result);
+    return ok ? TLMC_EXIT_OK : TLMC_EXIT_USAGE;
+}
+
+void tlmc_images_compile(const struct tlmc_images *images, struct tlmc_jobs *jobs)
+{
+    for (unsigned i = 0; i < images->arch_count; i++) {
+        const struct task task = { images, images->archs[i], i == 0 };
+
+        tlmc_jobs_function(jobs, "NVRTC", compile_one, &task);
+    }
+}
+
+/* ---- checking */
+
+const char *tlmc_images_misfit(const struct tlmc_cubin_kernel *compiled,
+                               const struct tlmc_emitted_kernel *wanted, struct tlmc_arena *arena)
+{
+    uint64_t registers;
+
+    if (!compiled)
+        return "is missing";
+    if (compiled->param_count != 1 || compiled->param_offset != 0)
+        return tlmc_arena_printf(arena,
+                                 "has %u parameters, the first at offset %u, instead of one "
+                                 "struct",
+                                 compiled->param_count, compiled->param_offset);
+    if (compiled->param_size != wanted->arg_bytes || compiled->param_bytes != wanted->arg_bytes)
+        return tlmc_arena_printf(arena,
+                                 "takes a struct of %u bytes (%u in all), the host code "
+                                 "passes %u",
+                                 compiled->param_size, compiled->param_bytes, wanted->arg_bytes);
+    registers = (compiled->registers + REGISTER_GRAIN - 1ull) / REGISTER_GRAIN * REGISTER_GRAIN;
+    if (compiled->registers == 0 || registers * wanted->threads > REGISTER_FILE)
+        return tlmc_arena_printf(arena, "takes %u registers a thread: %u threads do not fit",
+                                 compiled->registers, wanted->threads);
+    if (compiled->stack != 0)
+        return tlmc_arena_printf(arena,
+                                 "takes %u bytes of stack a thread: spills, or an array with "
+                                 "run-time indices",
+                                 compiled->stack);
+    if (compiled->shared > SHARED_LIMIT)
+        return tlmc_arena_printf(arena, "takes %u bytes of shared memory, a block has %u",
+                                 compiled->shared, (unsigned)SHARED_LIMIT);
+    return NULL;
+}
+
+static bool check_cubin(const struct tlmc_images *images, unsigned arch,
+                        const struct tlm_bytes *bytes)
+{
+    struct tlmc_cubin cubin;
+    const char *why;
+    bool ok = true;
+
+    if (!tlmc_cubin_read(bytes->data, bytes->size, images->arena, &cubin, &why)) {
+        fprintf(stderr, "tlmc: NVRTC %d.%d made a cubin for sm_%u that cannot be read: %s\n",
+                images->nvrtc->major, images->nvrtc->minor, arch, why);
+        return false;
+    }
+    if (cubin.arch != arch) {
+        fprintf(stderr, "tlmc: NVRTC %d.%d made a cubin for sm_%u when asked for sm_%u\n",
+                images->nvrtc->major, images->nvrtc->minor, cubin.arch, arch);
+        return false;
+    }
+    for (unsigned i = 0; i < images->kernel_count; i++) {
+        const struct tlmc_emitted_kernel *k = &images->kernels[i];
+
+        why = tlmc_images_misfit(tlmc_cubin_find(&cubin, k->name), k, images->arena);
+        if (why)
+            fprintf(stderr, "tlmc: fault in tlmc: kernel '%s' for sm_%u %s\n", k->name, arch, why);
+        ok = ok && !why;
+    }
+    return ok;
+}
+
+/* ---- NAME_images.c */
+
+/* Bytes as string literals, 64 a line: compilers read them several times faster than lists of
+   numbers.  A `?` is escaped because two of them may begin a trigraph. */
+static void put_bytes(struct tlmc_strbuf *out, const unsigned char *data, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        const unsigned char c = data[i];
+        const bool last = i % 64 == 63 || i + 1 == size;
+
+        if (i % 64 == 0)
+            tlmc_strbuf_add(out, "    \"");
+        if (c >= ' ' && c < 0x7f && c != '"' && c != '\\' && c != '?')
+            tlmc_strbuf_char(out, (char)c);
+        else if (!last && data[i + 1] >= '0' && data[i + 1] <= '7')
+            tlmc_strbuf_printf(out, "\\%03o", c);
+        else
+            tlmc_strbuf_printf(out, "\\%o", c);
+        if (last)
+            tlmc_strbuf_add(out, "\"\n");
+    }
+}
+
+static void put_array(struct tlmc_strbuf *out, const char *name, const struct tlm_bytes *bytes)
+{
+    tlmc_strbuf_printf(out, "static const _Alignas(16) char %s[] =\n", name);
+    put_bytes(out, bytes->data, bytes->size);
+    out->text[out->length - 1] = ';';
+    tlmc_strbuf_add(out, "\n\n");
+}
+
+static void put_head(struct tlmc_arena *arena, const char *name, const char *what,
+                     struct tlmc_strbuf *out)
+{
+    struct tlmc_bundle bundle = { .arena = arena, .source = tlmc_find_program_text };
+
+    tlmc_strbuf_printf(out, "/* %s: %s\n   Written by tlmc %s. */\n", name, what, TLMC_VERSION);
+    tlmc_bundle_file(&bundle, "tlm_cuda.h", out);
+    TLMC_CHECK(!bundle.missing);
+    tlmc_strbuf_printf(out,
+                       "\nextern const tlm_cuda_image %s_images[];\n"
+                       "extern const uint32_t %s_image_count;\n\n",
+                       name, name);
+}
+
+static bool read_result(const struct tlmc_images *images, unsigned arch, const char *kind,
+                        struct tlm_bytes *bytes)
+{
+    char error[TLM_ERROR_BYTES];
+    const char *path =
+        tlmc_arena_printf(images->arena, "%s/%s", images->folder, result_name(images, arch, kind));
+
+    if (tlm_file_read(path, MOST_CUBIN, bytes, error) == TLM_OK)
+        return true;
+    fprintf(stderr, "tlmc: %s\n", error);
+    return false;
+}
+
+static bool collect_one(const struct tlmc_images *images, unsigned arch, bool ptx,
+                        struct tlmc_strbuf *out, struct tlmc_strbuf *rows)
+{
+    const char *kind = ptx ? "ptx" : "cubin";
+    const char *name = tlmc_arena_printf(images->arena, "%s_%u", kind, arch);
+    struct tlm_bytes bytes = { 0 };
+    bool ok = read_result(images, arch, kind, &bytes) && (ptx || check_cubin(images, arch, &bytes));
+
+    if (ok) {
+        put_array(out, name, &bytes);
+        tlmc_strbuf_printf(rows, "    { TLM_CUDA_IMAGE_%s, %u, %s, sizeof %s - 1 },\n",
+                           ptx ? "PTX" : "CUBIN", arch, name, name);
+    }
+    tlm_bytes_free(&bytes);
+    return ok;
+}
+
+bool tlmc_images_collect(const struct tlmc_images *images, struct tlmc_strbuf *out)
+{
+    struct tlmc_strbuf rows = { 0 };
+    bool ok = true;
+
+    put_head(images->arena, images->name, "compiled device code.", out);
+    for (unsigned i = 0; i < images->arch_count; i++)
+        ok = collect_one(images, images->archs[i], false, out, &rows) && ok;
+    ok = ok && collect_one(images, images->archs[0], true, out, &rows);
+    tlmc_strbuf_printf(out,
+                       "const tlm_cuda_image %s_images[] = {\n%s};\n"
+                       "const uint32_t %s_image_count = %u;\n",
+                       images->name, tlmc_strbuf_text(&rows), images->name, images->arch_count + 1);
+    tlmc_strbuf_free(&rows);
+    return ok;
+}
+
+void tlmc_images_none(struct tlmc_arena *arena, const char *name, struct tlmc_strbuf *out)
+{
+    put_head(arena, name, "no device code: this build is without CUDA.", out);
+    tlmc_strbuf_printf(out,
+                       "const tlm_cuda_image %s_images[] = { { TLM_CUDA_IMAGE_CUBIN, 0, 0, 0 } };\n"
+                       "const uint32_t %s_image_count = 0;\n",
+                       name, name);
+}

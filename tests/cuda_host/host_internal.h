@@ -24,6 +24,7 @@ struct tlm_host_kernel {
     void (*run)(const void *args); /* the body, as the current thread of the current block */
     size_t arg_bytes;              /* of the one struct it takes */
     unsigned max_threads;          /* __launch_bounds__ */
+    const char *file;              /* where it stands */
     struct tlm_host_kernel *next;
 };
 
@@ -31,8 +32,10 @@ TLM_HOST_HIDDEN void tlm_host_register(struct tlm_host_kernel *kernel);
 TLM_HOST_HIDDEN const struct tlm_host_kernel *tlm_host_kernels(void); /* head of the list */
 TLM_HOST_HIDDEN const struct tlm_host_kernel *tlm_host_find_kernel(const char *name); /* or NULL */
 
-/* ---- device memory: addresses are multiples of 256, are never given out again, and are filled
-   with 0xff (NaN) when allocated and when freed.  Between allocations lie gaps. */
+/* ---- device memory: addresses are multiples of 256 and never given out again; memory is filled
+   with 0xff (NaN) when allocated and out of reach when freed.  Between allocations lie gaps.
+
+   TLM_HOST_GUARD=1 in the environment: host code that touches device memory is stopped. */
 
 TLM_HOST_HIDDEN void *tlm_host_alloc(size_t bytes); /* NULL: out of memory; 0 bytes: as 1 */
 TLM_HOST_HIDDEN int tlm_host_free(void *start);     /* 0: not the start of a live allocation */

@@ -131,17 +131,18 @@ static tlm_status buffer_free(struct buffer_block *block, char *error)
 
     if (block->event) {
         const tlm_status waited =
-            tlm_cuda_said(error, cudaEventSynchronize(block->event), "cuda buffer",
-                          "cudaEventSynchronize of a released block");
+            tlm_cuda_result(error, cudaEventSynchronize(block->event), "cuda buffer",
+                            "cudaEventSynchronize of a released block");
         const tlm_status destroyed =
-            tlm_cuda_said(waited == TLM_OK ? error : NULL, cudaEventDestroy(block->event),
-                          "cuda buffer", "cudaEventDestroy");
+            tlm_cuda_result(waited == TLM_OK ? error : NULL, cudaEventDestroy(block->event),
+                            "cuda buffer", "cudaEventDestroy");
 
         status = waited == TLM_OK ? destroyed : waited;
     }
     if (block->address) {
-        const tlm_status freed = tlm_cuda_said(status == TLM_OK ? error : NULL,
-                                               cudaFree(block->address), "cuda buffer", "cudaFree");
+        const tlm_status freed =
+            tlm_cuda_result(status == TLM_OK ? error : NULL, cudaFree(block->address),
+                            "cuda buffer", "cudaFree");
 
         buffer_all.stats.free_count++;
         status = status == TLM_OK ? freed : status;
@@ -207,7 +208,7 @@ static tlm_status buffer_malloc(struct buffer_block *block, char *error)
     }
     block->address = NULL;
     if (code != cudaErrorMemoryAllocation)
-        return tlm_cuda_said(error, code, "cuda buffer", "cudaMalloc");
+        return tlm_cuda_result(error, code, "cuda buffer", "cudaMalloc");
     cudaGetLastError();
     return tlm_cuda_fail(error, TLM_ERR_DEVICE,
                          "cuda buffer: %s: no device memory: requested=%" PRIu64 " live=%" PRIu64
@@ -222,7 +223,7 @@ static tlm_status buffer_acquire(struct buffer_block **out, uint64_t bytes, char
     struct buffer_block *block;
     int device = 0;
     tlm_status status =
-        tlm_cuda_said(error, cudaGetDevice(&device), "cuda buffer", "cudaGetDevice");
+        tlm_cuda_result(error, cudaGetDevice(&device), "cuda buffer", "cudaGetDevice");
 
     *out = NULL;
     if (status != TLM_OK)
@@ -251,11 +252,11 @@ static tlm_status buffer_mark(struct buffer_block *block, char *error)
 
     if (!block->event)
         status =
-            tlm_cuda_said(error, cudaEventCreateWithFlags(&block->event, cudaEventDisableTiming),
-                          "cuda buffer", "cudaEventCreateWithFlags");
+            tlm_cuda_result(error, cudaEventCreateWithFlags(&block->event, cudaEventDisableTiming),
+                            "cuda buffer", "cudaEventCreateWithFlags");
     if (status == TLM_OK)
-        status = tlm_cuda_said(error, cudaEventRecord(block->event, 0), "cuda buffer",
-                               "cudaEventRecord");
+        status = tlm_cuda_result(error, cudaEventRecord(block->event, 0), "cuda buffer",
+                                 "cudaEventRecord");
     return status;
 }
 
@@ -432,10 +433,10 @@ tlm_status tlm_cuda_buffer_upload(tlm_cuda_buffer *buffer, uint64_t offset, cons
 
     if (status != TLM_OK || bytes == 0)
         return status;
-    return tlm_cuda_said(error,
-                         cudaMemcpy((unsigned char *)block.address + offset, from, bytes,
-                                    cudaMemcpyHostToDevice),
-                         "cuda buffer", "cudaMemcpy to the device");
+    return tlm_cuda_result(error,
+                           cudaMemcpy((unsigned char *)block.address + offset, from, bytes,
+                                      cudaMemcpyHostToDevice),
+                           "cuda buffer", "cudaMemcpy to the device");
 }
 
 tlm_status tlm_cuda_buffer_download(const tlm_cuda_buffer *buffer, uint64_t offset, void *to,
@@ -446,10 +447,10 @@ tlm_status tlm_cuda_buffer_download(const tlm_cuda_buffer *buffer, uint64_t offs
 
     if (status != TLM_OK || bytes == 0)
         return status;
-    return tlm_cuda_said(error,
-                         cudaMemcpy(to, (unsigned char *)block.address + offset, bytes,
-                                    cudaMemcpyDeviceToHost),
-                         "cuda buffer", "cudaMemcpy to the host");
+    return tlm_cuda_result(error,
+                           cudaMemcpy(to, (unsigned char *)block.address + offset, bytes,
+                                      cudaMemcpyDeviceToHost),
+                           "cuda buffer", "cudaMemcpy to the host");
 }
 
 tlm_status tlm_cuda_empty_cache(char *error)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-tlm_status tlm_cuda_said(char *error, cudaError_t code, const char *place, const char *doing)
+tlm_status tlm_cuda_result(char *error, cudaError_t code, const char *place, const char *doing)
 {
     if (code == cudaSuccess)
         return TLM_OK;

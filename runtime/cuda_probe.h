@@ -9,6 +9,6 @@
 
 /* TLM_OK, or TLM_ERR_DEVICE with "PLACE: cudaErrorName: what it means (DOING)"; CUDA then forgets
    the error, where it can. */
-tlm_status tlm_cuda_said(char *error, cudaError_t code, const char *place, const char *doing);
+tlm_status tlm_cuda_result(char *error, cudaError_t code, const char *place, const char *doing);
 
 #endif

@@ -46,8 +46,10 @@ static tlm_status gradcheck_forward(struct gradcheck *check, double *loss)
 {
     struct tlm_session *const session = check->training->session;
     const tlm_train *const train = session->program->train;
-    tlm_status status;
+    tlm_status status = tlm_session_params(session);
 
+    if (status != TLM_OK)
+        return status;
     for (size_t i = 0; i < session->param_count; i++)
         if (check->states[i])
             memcpy(session->params[i].data, check->states[i],
@@ -56,6 +58,8 @@ static tlm_status gradcheck_forward(struct gradcheck *check, double *loss)
                   train->batch);
     session->program->set_step(session->model, 0); /* and with it the draws */
     status = tlm_session_check(session, train->forward(session->model));
+    if (status == TLM_OK)
+        status = tlm_session_wait(session);
     if (status == TLM_OK)
         *loss = tlm_form_loss(session, train->form);
     return status;
@@ -134,12 +138,24 @@ static tlm_status gradcheck_take_gradients(struct gradcheck *check)
     status = gradcheck_forward(check, &check->loss);
     if (status == TLM_OK)
         status = tlm_session_check(session, train->backward(session->model));
+    if (status == TLM_OK)
+        status = tlm_session_params(session);
     for (size_t p = 0; status == TLM_OK && p < session->param_count; p++) {
         const tlm_param *const param = &session->params[p];
 
         if (param->trainable && param->gradient && param->dtype == TLM_F32)
             gradcheck_choose(check, p, session->seed);
     }
+    return status;
+}
+
+/* Writes a weight, which must be the host's for that. */
+static tlm_status gradcheck_set(struct gradcheck *check, float *place, float value)
+{
+    const tlm_status status = tlm_session_params(check->training->session);
+
+    if (status == TLM_OK)
+        *place = value;
     return status;
 }
 
@@ -153,14 +169,16 @@ static tlm_status gradcheck_difference(struct gradcheck *check, const struct gra
     const float up = (float)((double)kept + h), down = (float)((double)kept - h);
     const double noise = GRADCHECK_LOSS_ERROR * fabs(check->loss) / h;
     double above = 0.0, below = 0.0, right, left;
-    tlm_status status;
+    tlm_status status = gradcheck_set(check, place, up);
 
-    *place = up;
-    status = gradcheck_forward(check, &above);
-    *place = down;
+    if (status == TLM_OK)
+        status = gradcheck_forward(check, &above);
+    if (status == TLM_OK)
+        status = gradcheck_set(check, place, down);
     if (status == TLM_OK)
         status = gradcheck_forward(check, &below);
-    *place = kept;
+    if (status == TLM_OK)
+        status = gradcheck_set(check, place, kept);
     right = (above - check->loss) / ((double)up - (double)kept);
     left = (check->loss - below) / ((double)kept - (double)down);
     *slope = (above - below) / ((double)up - (double)down);

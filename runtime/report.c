@@ -30,6 +30,22 @@ void tlm_report_backend(const tlm_program *program)
     fputs(program->backend_report, stdout);
     if (length > 0 && program->backend_report[length - 1] != '\n')
         putchar('\n');
+    if (program->device_report) {
+        char text[TLM_REPORT_BYTES] = "";
+
+        program->device_report(text);
+        printf("%.*s\n", (int)strcspn(text, "\n"), text); /* its first line: the settings */
+    }
+}
+
+void tlm_report_device(const tlm_program *program)
+{
+    char text[TLM_REPORT_BYTES] = "";
+
+    if (!program->device_report)
+        return;
+    program->device_report(text);
+    fputs(text, stdout);
 }
 
 static void report_memory_form(const tlm_form *form, const char *mode)

@@ -32,7 +32,11 @@ void tlm_report_phases(struct tlm_session *session);
 /* --show-memory: the table of each form. */
 void tlm_report_memory(const tlm_program *program);
 
-/* The plan's report, ended by a line end. */
+/* --show-memory on a device, after the run: settings and memory of the device; nothing on the
+   CPU. */
+void tlm_report_device(const tlm_program *program);
+
+/* The plan's report, ended by a line end; on a device also its settings. */
 void tlm_report_backend(const tlm_program *program);
 
 /* Six decimals; every NaN is `nan`. */

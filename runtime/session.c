@@ -86,25 +86,28 @@ tlm_status tlm_session_begin(struct tlm_session *session, const tlm_program *pro
     options.seed = session->seed;
     options.threads = flags->threads > 0 ? (uint32_t)flags->threads : 0;
     options.cpu = flags->cpu;
+    options.no_graph = flags->no_graph;
     options.log = session_log;
     options.log_user = session;
     options.error_text = session->error;
     status = program->create(session->model, &options);
     if (status != TLM_OK && !session->error[0])
         tlm_fail(session->error, status, "%s", tlm_status_text(status));
-    if (status == TLM_OK)
-        session->params = program->params(session->model, &session->param_count);
-    return status;
+    session->created = status == TLM_OK;
+    return status == TLM_OK ? tlm_session_params(session) : status;
 }
 
 void tlm_session_end(struct tlm_session *session)
 {
     tlm_options options = TLM_OPTIONS_INIT;
 
+    if (session->created && session->program->destroy)
+        session->program->destroy(session->model);
     options.weights = session->arena;
     tlm_arena_free(&options);
     free(session->model);
     session->arena = session->model = NULL;
+    session->created = false;
 }
 
 /* The model takes the numbers of the run that was read. */
@@ -150,6 +153,8 @@ tlm_status tlm_session_load(struct tlm_session *session)
         mapping = &foreign;
     }
     if (path)
+        status = tlm_session_params(session);
+    if (path && status == TLM_OK)
         status =
             tlm_load(session->params, session->param_count, path, mapping,
                      flags->resume ? &session->run : NULL, session_log, session, session->error);
@@ -167,9 +172,35 @@ tlm_status tlm_session_load(struct tlm_session *session)
     return status;
 }
 
+bool tlm_session_on_device(const struct tlm_session *session)
+{
+    return session->program->device_report != NULL;
+}
+
+tlm_status tlm_session_wait(struct tlm_session *session)
+{
+    if (!session->program->wait)
+        return TLM_OK;
+    return tlm_session_check(session, session->program->wait(session->model));
+}
+
+/* Fetching has no status of its own: a fault of an earlier run shows before it, a device that
+   failed still fails after it. */
+tlm_status tlm_session_params(struct tlm_session *session)
+{
+    const tlm_status status = tlm_session_wait(session);
+
+    if (status != TLM_OK)
+        return status;
+    session->params = session->program->params(session->model, &session->param_count);
+    return tlm_session_wait(session);
+}
+
 tlm_status tlm_session_run(struct tlm_session *session, const tlm_form *form)
 {
-    return tlm_session_check(session, form->run(session->model));
+    const tlm_status status = tlm_session_check(session, form->run(session->model));
+
+    return status == TLM_OK ? tlm_session_wait(session) : status;
 }
 
 double tlm_session_phase(struct tlm_session *session, enum tlm_phase phase, double start)

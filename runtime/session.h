@@ -24,6 +24,7 @@ struct tlm_session {
     const tlm_program *program;
     const struct tlm_flags *flags;
     void *model, *arena; /* owned */
+    bool created;        /* the model must be destroyed */
     const tlm_param *params;
     size_t param_count;
     uint64_t seed;
@@ -56,7 +57,17 @@ tlm_status tlm_session_wrote(struct tlm_session *session, tlm_status status);
 __attribute__((format(printf, 2, 3))) void tlm_session_note(struct tlm_session *session,
                                                             const char *format, ...);
 
-/* Runs a form. */
+/* Does the model run on a device of its own, beside the host? */
+bool tlm_session_on_device(const struct tlm_session *session);
+
+/* Waits until what ran so far stands on the host: before outputs, losses and metrics are read. */
+tlm_status tlm_session_wait(struct tlm_session *session);
+
+/* The parameters, their values and gradients on the host and its own until the next run: before
+   they are read or written. */
+tlm_status tlm_session_params(struct tlm_session *session);
+
+/* Runs a form and waits for it. */
 tlm_status tlm_session_run(struct tlm_session *session, const tlm_form *form);
 
 /* Adds the time since `start` to a phase; returns now. */

@@ -30,6 +30,10 @@ static struct shell_work shell_plan(const tlm_program *program, const struct tlm
 /* Weights alone, for a model that was loaded and is not trained here. */
 static tlm_status shell_save_weights(struct tlm_session *session)
 {
+    const tlm_status status = tlm_session_params(session);
+
+    if (status != TLM_OK)
+        return status;
     return tlm_session_wrote(session, tlm_save(session->params, session->param_count,
                                                session->flags->save, NULL, session->error));
 }
@@ -54,6 +58,8 @@ static tlm_status shell_do(struct tlm_session *session, struct shell_work work)
         status = tlm_generate_main(session);
     if (status == TLM_OK && flags->save && !work.train)
         status = shell_save_weights(session);
+    if (status == TLM_OK && flags->show_memory)
+        tlm_report_device(session->program);
     if (status == TLM_OK && (work.train || work.check))
         printf("%s: ok\n", session->program->name);
     return status;
@@ -67,7 +73,7 @@ static tlm_status shell_run(struct tlm_session *session, const tlm_program *prog
 
     if (status != TLM_OK)
         return status;
-    if (flags->no_graph)
+    if (flags->no_graph && !tlm_session_on_device(session))
         tlm_session_note(session, "--no-graph has no effect on %s", program->device);
     status = tlm_session_load(session);
     return status == TLM_OK ? shell_do(session, work) : status;

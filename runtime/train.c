@@ -182,8 +182,34 @@ void tlm_training_end(struct tlm_training *t)
     free(t->losses);
 }
 
-/* One batch forward and backward; its losses, divided by the batches of a step, are added to
+/* The losses of the batch that just went forward, divided by the batches of a step, are added to
    t->losses. */
+static tlm_status train_add_losses(struct tlm_training *t, double share)
+{
+    const tlm_form *const form = t->train->form;
+    tlm_status status;
+
+    if (!t->look)
+        return TLM_OK;
+    status = tlm_session_wait(t->session);
+    for (uint32_t i = 0; status == TLM_OK && i < form->loss_count; i++)
+        t->losses[i] += tlm_io_mean(t->session, &form->losses[i]) * share;
+    return status;
+}
+
+/* The end of a phase: with --profile a device must be done before the clock is read. */
+static tlm_status train_phase(struct tlm_training *t, enum tlm_phase phase, double *now)
+{
+    struct tlm_session *const session = t->session;
+    tlm_status status = TLM_OK;
+
+    if (session->flags->profile && tlm_session_on_device(session))
+        status = tlm_session_wait(session);
+    *now = tlm_session_phase(session, phase, *now);
+    return status;
+}
+
+/* One batch forward and backward. */
 static tlm_status train_batch(struct tlm_training *t, double share)
 {
     struct tlm_session *const session = t->session;
@@ -195,16 +221,15 @@ static tlm_status train_batch(struct tlm_training *t, double share)
     tlm_feed_rows(session, train->form, &t->data, t->batch_rows, train->batch);
     now = tlm_session_phase(session, TLM_PHASE_DATA, now);
     status = tlm_session_check(session, train->forward(session->model));
-    if (status != TLM_OK)
-        return status;
-    for (uint32_t i = 0; i < train->form->loss_count; i++)
-        t->losses[i] += tlm_io_mean(session, &train->form->losses[i]) * share;
-    now = tlm_session_phase(session, TLM_PHASE_FORWARD, now);
-    status = tlm_session_check(session, train->backward(session->model));
+    if (status == TLM_OK)
+        status = train_add_losses(t, share);
+    if (status == TLM_OK)
+        status = train_phase(t, TLM_PHASE_FORWARD, &now);
+    if (status == TLM_OK)
+        status = tlm_session_check(session, train->backward(session->model));
     if (status == TLM_OK && train->accumulate_step)
         status = tlm_session_check(session, train->accumulate_step(session->model));
-    tlm_session_phase(session, TLM_PHASE_BACKWARD, now);
-    return status;
+    return status == TLM_OK ? train_phase(t, TLM_PHASE_BACKWARD, &now) : status;
 }
 
 tlm_status tlm_training_step(struct tlm_training *t)
@@ -215,14 +240,16 @@ tlm_status tlm_training_step(struct tlm_training *t)
     tlm_status status = TLM_OK;
     double now;
 
-    memset(t->losses, 0, train->form->loss_count * sizeof *t->losses);
+    if (t->look)
+        memset(t->losses, 0, train->form->loss_count * sizeof *t->losses);
     session->program->set_step(session->model, t->step);
     for (uint64_t i = 0; status == TLM_OK && i < batches; i++)
         status = train_batch(t, 1.0 / (double)batches);
     if (status != TLM_OK)
         return status;
-    t->loss = 0.0;
-    for (uint32_t i = 0; i < train->form->loss_count; i++)
+    if (t->look)
+        t->loss = 0.0;
+    for (uint32_t i = 0; t->look && i < train->form->loss_count; i++)
         t->loss += t->losses[i];
     now = tlm_seconds();
     if (train->scalar_count > 0)
@@ -230,8 +257,7 @@ tlm_status tlm_training_step(struct tlm_training *t)
     status = tlm_session_check(session, train->step(session->model));
     t->step++;
     session->program->set_step(session->model, t->step);
-    tlm_session_phase(session, TLM_PHASE_UPDATE, now);
-    return status;
+    return status == TLM_OK ? train_phase(t, TLM_PHASE_UPDATE, &now) : status;
 }
 
 /* Logs the step just done, number `step`; with log_loss after its loss is evaluated again first. */
@@ -308,8 +334,10 @@ static tlm_status train_save(struct tlm_training *t)
     tlm_status status;
 
     memcpy(run.powers, t->scalars.powers, sizeof run.powers);
-    status = tlm_session_wrote(session, tlm_save(session->params, session->param_count,
-                                                 session->flags->save, &run, session->error));
+    status = tlm_session_params(session);
+    if (status == TLM_OK)
+        status = tlm_session_wrote(session, tlm_save(session->params, session->param_count,
+                                                     session->flags->save, &run, session->error));
     tlm_session_phase(session, TLM_PHASE_SAVE, start);
     if (status != TLM_OK)
         return status;
@@ -324,6 +352,14 @@ static bool train_is_due(int64_t every, uint64_t step)
     return every > 0 && step % (uint64_t)every == 0;
 }
 
+/* Are the losses of the next step needed?  On the CPU they cost nothing; on a device reading them
+   waits, so only those that are printed, and those at the ends. */
+static bool train_looks(const struct tlm_training *t, uint64_t begin)
+{
+    return !tlm_session_on_device(t->session) || t->step == begin || t->step + 1 == t->steps ||
+           train_is_due(t->log_every, t->step);
+}
+
 /* The steps, with what is printed and saved between them.  *first and *last are the losses of the
    steps at the ends. */
 static tlm_status train_loop(struct tlm_training *t, double *first, double *last)
@@ -335,8 +371,10 @@ static tlm_status train_loop(struct tlm_training *t, double *first, double *last
     tlm_progress_start(&session->progress, begin, t->steps);
     while (t->step < t->steps) {
         const uint64_t step = t->step;
-        tlm_status status = tlm_training_step(t);
+        tlm_status status;
 
+        t->look = train_looks(t, begin);
+        status = tlm_training_step(t);
         if (status != TLM_OK)
             return status;
         if (!isfinite(t->loss) && !t->nan_seen) {

@@ -17,7 +17,8 @@ struct tlm_training {
     struct tlm_order order;
     struct tlm_scalars scalars;
     size_t *batch_rows;
-    double *losses; /* of the last step, each loss of the training form */
+    bool look;      /* the next step's losses are wanted: on a device reading them waits for it */
+    double *losses; /* of the last step looked at, each loss of the training form */
     double loss;    /* their sum */
     uint64_t step, steps;
     int64_t log_every; /* as the clause says; without it about ten lines a run */
@@ -28,7 +29,7 @@ struct tlm_training {
 tlm_status tlm_training_begin(struct tlm_training *training, struct tlm_session *session);
 void tlm_training_end(struct tlm_training *training);
 
-/* The next step: fills batch_rows, losses, loss. */
+/* The next step: fills batch_rows, and with `look` losses and loss. */
 tlm_status tlm_training_step(struct tlm_training *training);
 
 /* The whole run with its report. */

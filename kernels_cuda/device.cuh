@@ -14,7 +14,7 @@
 #ifndef TLM_KERNEL
 #define TLM_KERNEL(name)                                                             \
     static __device__ __forceinline__ void name##_body(const struct name##_args *m); \
-    extern "C" __global__ void __launch_bounds__(TLMK_THREADS)                       \
+    extern "C" __global__ void __launch_bounds__(TLMK_THREADS, 2)                    \
         name(const __grid_constant__ struct name##_args args)                        \
     {                                                                                \
         name##_body(&args);                                                          \

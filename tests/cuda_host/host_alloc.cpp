@@ -166,7 +166,7 @@ host_held host_held_device(void)
     size_t bytes = 0;
     for (const auto &[start, size] : device_blocks())
         bytes += size;
-    return { "blocks of device memory", device_blocks().size(), bytes };
+    return { "device memory", device_blocks().size(), bytes };
 }
 
 host_held host_held_pinned(void)
@@ -174,5 +174,5 @@ host_held host_held_pinned(void)
     size_t bytes = 0;
     for (const auto &[start, size] : state_of_pinned().live)
         bytes += size;
-    return { "blocks of pinned memory", state_of_pinned().live.size(), bytes };
+    return { "pinned memory", state_of_pinned().live.size(), bytes };
 }

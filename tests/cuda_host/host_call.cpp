@@ -337,7 +337,7 @@ size_t tlm_host_leaks(char *text, size_t capacity)
         if (kind.count == 0)
             continue;
         sum += kind.count;
-        lines += "cuda-host: leak: " + std::to_string(kind.count) + " " + kind.what;
+        lines += std::string("cuda-host: leak: ") + kind.what + ": " + std::to_string(kind.count);
         lines += kind.bytes != 0 ? ", " + std::to_string(kind.bytes) + " bytes\n" : "\n";
     }
     if (text != nullptr && capacity != 0)

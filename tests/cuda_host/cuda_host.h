@@ -49,7 +49,7 @@
 #define __grid_constant__
 
 /* Code of the shim that stands in this header: the checker must not see its accesses. */
-#define TLM_HOST_CODE __attribute__((no_sanitize("thread"), unused)) static inline
+#define TLM_HOST_CODE __attribute__((no_sanitize("thread"), unused)) static
 
 /* The place of the call, as last parameters of what device code calls by name. */
 #define TLM_HOST_SITE const char *file = __builtin_FILE(), unsigned line = __builtin_LINE()
@@ -86,14 +86,14 @@ struct tlm_host_slot { /* of a shared array: its place in the block that used it
 
 extern "C" {
 extern TLM_HOST_HIDDEN struct tlm_host_ids tlm_host_ids;
-TLM_HOST_HIDDEN void *tlm_host_shared(struct tlm_host_slot *slot, size_t bytes, const char *file,
-                                      unsigned line);
+TLM_HOST_HIDDEN void *tlm_host_shared(struct tlm_host_slot *slot, const char *name, size_t bytes,
+                                      const char *file, unsigned line);
 enum tlm_host_barrier_kind { TLM_HOST_BARRIER, TLM_HOST_COUNT, TLM_HOST_AND, TLM_HOST_OR };
 TLM_HOST_HIDDEN int tlm_host_barrier(tlm_host_barrier_kind kind, int value, const char *file,
                                      unsigned line);
 TLM_HOST_HIDDEN void tlm_host_collective(struct tlm_host_lane *mine);
 TLM_HOST_HIDDEN unsigned tlm_host_lane_number(void);
-TLM_HOST_HIDDEN void tlm_host_atomic(void *address, size_t bytes);
+TLM_HOST_HIDDEN void tlm_host_atomic(void *address, size_t bytes, const void *pc);
 TLM_HOST_HIDDEN void tlm_host_trap(const char *file, unsigned line) __attribute__((noreturn));
 }
 
@@ -121,10 +121,10 @@ TLM_HOST_HIDDEN void tlm_host_trap(const char *file, unsigned line) __attribute_
     static void name##_body(const struct name##_args *m)
 
 /* A reference to an array, so that sizeof and the bounds of the type stay. */
-#define TLM_SHARED(type, name, count)        \
-    static struct tlm_host_slot name##_slot; \
-    type(&name)[count] =                     \
-        *(type(*)[count])tlm_host_shared(&name##_slot, sizeof(type[count]), __FILE__, __LINE__)
+#define TLM_SHARED(type, name, count)                                          \
+    static struct tlm_host_slot name##_slot;                                   \
+    type(&name)[count] = *(type(*)[count])tlm_host_shared(&name##_slot, #name, \
+                                                          sizeof(type[count]), __FILE__, __LINE__)
 
 #define TLM_TABLE static
 
@@ -266,16 +266,19 @@ TLM_HOST_CODE int __all_sync(unsigned mask, int value, TLM_HOST_SITE)
     return lane.result[0] == lane.result[1];
 }
 
-/* ---- atomics: one thread at a time runs, so they are plain here */
+/* ---- atomics: one thread at a time runs, so they are plain here.  Not inlined: the address they
+   return to is the place that a report names. */
 
-#define TLM_HOST_ATOMIC(name, expression)                         \
-    template <class T>                                            \
-    TLM_HOST_CODE T name(T *address, std::common_type_t<T> value) \
-    {                                                             \
-        tlm_host_atomic(address, sizeof(T));                      \
-        const T old = *address;                                   \
-        *address = (T)(expression);                               \
-        return old;                                               \
+#define TLM_HOST_ATOMIC_CODE \
+    template <class T>       \
+    TLM_HOST_CODE __attribute__((noinline)) T
+#define TLM_HOST_ATOMIC(name, expression)                                 \
+    TLM_HOST_ATOMIC_CODE name(T *address, std::common_type_t<T> value)    \
+    {                                                                     \
+        tlm_host_atomic(address, sizeof(T), __builtin_return_address(0)); \
+        const T old = *address;                                           \
+        *address = (T)(expression);                                       \
+        return old;                                                       \
     }
 TLM_HOST_ATOMIC(atomicAdd, old + value)
 TLM_HOST_ATOMIC(atomicMax, old < value ? value : old)
@@ -285,10 +288,10 @@ TLM_HOST_ATOMIC(atomicOr, old | value)
 TLM_HOST_ATOMIC(atomicExch, value)
 #undef TLM_HOST_ATOMIC
 
-template <class T>
-TLM_HOST_CODE T atomicCAS(T *address, std::common_type_t<T> expected, std::common_type_t<T> value)
+TLM_HOST_ATOMIC_CODE atomicCAS(T *address, std::common_type_t<T> expected,
+                               std::common_type_t<T> value)
 {
-    tlm_host_atomic(address, sizeof(T));
+    tlm_host_atomic(address, sizeof(T), __builtin_return_address(0));
     const T old = *address;
     if (old == expected)
         *address = value;

@@ -185,20 +185,22 @@ bool unordered(const access &a, bool global)
 
 void report_race(const access &a, bool write, const void *address, const void *pc)
 {
+    char where[200];
     char who[48] = "several warps";
     const char *verb = write ? "writes" : "reads";
 
+    tlm_host::describe_address(where, sizeof where, address);
     if (a.interval < now.block_first || a.other_blocks) {
         tlm_host::report_at(TLM_HOST_RACE, pc,
-                            "%s %p, which another block of the launch accessed too", verb, address);
+                            "%s %s, which another block of the launch accessed too", verb, where);
         return;
     }
     if (a.warp != SEVERAL && a.lane != SEVERAL)
         snprintf(who, sizeof who, "thread %u", a.warp * tlm_host::WARP + a.lane);
     else if (a.warp != SEVERAL)
         snprintf(who, sizeof who, "other lanes of warp %u", a.warp);
-    tlm_host::report_at(TLM_HOST_RACE, pc, "%s %p, which %s accessed since the last barrier", verb,
-                        address, who);
+    tlm_host::report_at(TLM_HOST_RACE, pc, "%s %s, which %s accessed since the last barrier", verb,
+                        where, who);
 }
 
 access by_this_thread(unsigned bytes, bool atomic)
@@ -263,15 +265,21 @@ void check_cell(cell &c, unsigned bytes, bool read, bool write, bool global, con
 
 /* ---- one access */
 
-void report_bounds(const region &r, const char *address, size_t bytes, bool write, const void *pc)
+void report_bounds(const char *address, size_t bytes, bool write, const void *pc)
 {
-    if (r.global)
-        tlm_host::report_at(TLM_HOST_BOUNDS, pc,
-                            "%s %zu bytes at %p, outside every live allocation",
-                            write ? "writes" : "reads", bytes, (const void *)address);
-    else
-        tlm_host::report_at(TLM_HOST_BOUNDS, pc, "%s %zu bytes outside the shared arrays",
-                            write ? "writes" : "reads", bytes);
+    char where[200];
+
+    tlm_host::describe_address(where, sizeof where, address);
+    tlm_host::report_at(TLM_HOST_BOUNDS, pc, "%s %zu bytes at %s", write ? "writes" : "reads",
+                        bytes, where);
+}
+
+void report_unwritten(const char *address, const void *pc)
+{
+    char where[200];
+
+    tlm_host::describe_address(where, sizeof where, address);
+    tlm_host::report_at(TLM_HOST_UNINITIALISED, pc, "reads %s, which nothing wrote", where);
 }
 
 void check_region(region &r, const char *address, size_t bytes, bool read, bool write,
@@ -284,12 +292,11 @@ void check_region(region &r, const char *address, size_t bytes, bool read, bool 
         const unsigned part = covered(i, start, end);
         cell_state &state = r.states[i];
         if ((state >> 4 & part) != part) {
-            report_bounds(r, address, bytes, write, pc);
+            report_bounds(address, bytes, write, pc);
             return;
         }
         if (read && (state & part) != part)
-            tlm_host::report_at(TLM_HOST_UNINITIALISED, pc, "reads %s memory that nothing wrote",
-                                r.global ? "device" : "shared");
+            report_unwritten(address, pc);
         state |= (cell_state)part; /* written, or reported once */
         check_cell(r.cells[i], part, read, write, r.global, address, pc);
     }
@@ -482,12 +489,13 @@ void __ubsan_handle_out_of_bounds(struct bounds_record *record, uintptr_t index)
 #endif
 
 /* An atomic operation: it reads and writes, and does not race with another one. */
-void tlm_host_atomic(void *address, size_t bytes)
+void tlm_host_atomic(void *address, size_t bytes, const void *pc)
 {
 #if TLM_HOST_CHECKED
-    hook(address, bytes, true, true, __builtin_return_address(0));
+    hook(address, bytes, true, true, pc);
 #else
     (void)address;
     (void)bytes;
+    (void)pc;
 #endif
 }

@@ -30,7 +30,14 @@ enum : size_t {
         (TLM_HOST_CHECKED ? 16 : 64) * GIB, /* addresses; the checker needs five times them */
     STATIC_SHARED_BYTES = 48 << 10,
     SHARED_BYTES = 1 << 20,
-    SHARED_GAP = 4096
+    SHARED_GAP = 4096,
+    MOST_ARRAYS = 128
+};
+
+struct shared_array {
+    const char *name;
+    char *start;
+    size_t bytes;
 };
 
 struct device_memory {
@@ -44,6 +51,8 @@ struct device_memory {
     char *shared;
     size_t shared_top;  /* places given out in this block, gaps included */
     size_t shared_used; /* bytes of its arrays */
+    shared_array arrays[MOST_ARRAYS];
+    size_t array_count;
 };
 device_memory memory;
 
@@ -84,6 +93,7 @@ void on_fault(int signal, siginfo_t *info, void *context)
 {
     const char *address = (const char *)info->si_addr;
     const void *pc = nullptr;
+    char where[200];
 
     if (memory.arena != nullptr && address >= memory.arena &&
         address < memory.arena + ARENA_BYTES) {
@@ -92,12 +102,11 @@ void on_fault(int signal, siginfo_t *info, void *context)
 #else
         (void)context;
 #endif
+        tlm_host::describe_address(where, sizeof where, address);
         if (tlm_host::now.device)
-            tlm_host::report_at(TLM_HOST_BOUNDS, pc, "touches %p, which no allocation holds",
-                                (const void *)address);
+            tlm_host::report_at(TLM_HOST_BOUNDS, pc, "touches %s", where);
         else
-            tlm_host::report_at(TLM_HOST_POINTER, pc, "host code touches device memory at %p",
-                                (const void *)address);
+            tlm_host::report_at(TLM_HOST_POINTER, pc, "touches device memory: %s", where);
         fflush(nullptr);
         _exit(TLM_HOST_EXIT);
     }
@@ -286,18 +295,19 @@ void tlm_host_memory_close(void)
 }
 
 /* The place of a shared array in the current block.  The first thread that comes takes it. */
-void *tlm_host_shared(struct tlm_host_slot *slot, size_t bytes, const char *file, unsigned line)
+void *tlm_host_shared(struct tlm_host_slot *slot, const char *name, size_t bytes, const char *file,
+                      unsigned line)
 {
     char site[300];
 
     if (slot->block == tlm_host::now.block)
         return slot->start;
     memory.shared_used += (bytes + 15) & ~(size_t)15;
-    if (memory.shared_used > STATIC_SHARED_BYTES ||
-        memory.shared_top + SHARED_GAP + bytes > SHARED_BYTES) {
+    if (memory.shared_used > STATIC_SHARED_BYTES || memory.array_count == MOST_ARRAYS) {
         snprintf(site, sizeof site, "%s:%u", file, line);
-        tlm_host_report(TLM_HOST_LIMIT, site, "%zu bytes of static shared memory; a block has %zu",
-                        memory.shared_used, (size_t)STATIC_SHARED_BYTES);
+        tlm_host_report(TLM_HOST_LIMIT, site,
+                        "%zu bytes of static shared memory in %zu arrays; a block has %zu",
+                        memory.shared_used, memory.array_count + 1, (size_t)STATIC_SHARED_BYTES);
         tlm_host::abandon_launch();
     }
     char *start = memory.shared + memory.shared_top + SHARED_GAP;
@@ -305,6 +315,7 @@ void *tlm_host_shared(struct tlm_host_slot *slot, size_t bytes, const char *file
     allow(start, bytes);
     memset(start, 0xff, bytes);
     tlm_host::check_allocated(start, bytes);
+    memory.arrays[memory.array_count++] = { name, start, bytes };
     slot->block = tlm_host::now.block;
     slot->start = start;
     return start;
@@ -324,6 +335,31 @@ void tlm_host::begin_block_memory()
     }
     memory.shared_top = 0;
     memory.shared_used = 0;
+    memory.array_count = 0;
+}
+
+void tlm_host::describe_address(char *text, size_t bytes, const void *address)
+{
+    const char *at = (const char *)address;
+
+    for (size_t i = 0; i < memory.array_count; i++) {
+        const shared_array &a = memory.arrays[i];
+        const ptrdiff_t offset = at - a.start;
+        if (offset >= -(ptrdiff_t)SHARED_GAP / 2 &&
+            offset < (ptrdiff_t)(a.bytes + SHARED_GAP / 2)) {
+            snprintf(text, bytes, "byte %td of %zu of shared %s", offset, a.bytes, a.name);
+            return;
+        }
+    }
+    const std::lock_guard<std::mutex> hold(memory.lock);
+    auto after = memory.live.upper_bound((uintptr_t)at + PAGE);
+    if (!tlm_host_in_arena(at) || after == memory.live.begin()) {
+        snprintf(text, bytes, "%p", address);
+        return;
+    }
+    --after;
+    snprintf(text, bytes, "byte %td of %zu of an allocation", at - (const char *)after->first,
+             after->second);
 }
 
 tlm_host::memory_range tlm_host::shared_region()

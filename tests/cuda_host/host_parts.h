@@ -54,6 +54,8 @@ struct memory_range {
     size_t bytes;
 };
 void begin_block_memory();
+/* What lies at an address: "byte 12 of 400 of an allocation", "byte 0 of 1024 of shared tile". */
+void describe_address(char *text, size_t bytes, const void *address);
 memory_range shared_region();
 memory_range arena_region();
 

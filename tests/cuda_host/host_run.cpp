@@ -141,12 +141,14 @@ scheduler it;
 
 enum { ARG_LIMIT = 32764, SHARED_LIMIT = 48 << 10 };
 
+/* splitmix64 */
 uint64_t draw()
 {
-    it.random ^= it.random << 13;
-    it.random ^= it.random >> 7;
-    it.random ^= it.random << 17;
-    return it.random;
+    it.random += 0x9e3779b97f4a7c15u;
+    uint64_t x = it.random;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
 }
 
 [[noreturn]] void fibre_main();
@@ -783,7 +785,7 @@ int tlm_host_schedule(const char *text)
         if (*end != 0)
             return -1;
         it.mode = RANDOM;
-        it.random = (seed + 1) * 0x9e3779b97f4a7c15u | 1;
+        it.random = seed;
     } else {
         return -1;
     }

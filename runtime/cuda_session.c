@@ -316,19 +316,23 @@ tlm_status tlm_cuda_run(tlm_cuda *cuda, tlm_rt *rt, uint32_t phase, uint32_t for
                         const float *scalars, tlm_cuda_enqueue *enqueue, void *model)
 {
     struct tlm_cuda_session *const session = cuda->session;
+    bool stages; /* not when its graph is known to upload nothing */
 
     TLM_TRY(run_begin(cuda, rt));
     if (phase >= session->needs->phase_count ||
         (form >= session->needs->form_count && form != TLM_CUDA_NO_FORM))
         return tlm_cuda_fail(rt->error, TLM_ERR_ARGUMENT, "%s: no phase %u or form %u",
                              session->needs->model, (unsigned)phase, (unsigned)form);
-    TLM_TRY(run_take_slot(cuda, rt));
+    stages = !session->phases[phase].graph || session->phases[phase].uploads;
+    if (stages)
+        TLM_TRY(run_take_slot(cuda, rt));
     /* An earlier fault is seen here as soon as it was copied, so at most two runs late.  Updates
        behind it did nothing. */
     if (session->fault[0] != 0)
         TLM_TRY(run_settle(cuda, rt));
     TLM_TRY(run_take_blocks(cuda, rt));
-    run_fill_slot(session, rt, form, scalars);
+    if (stages)
+        run_fill_slot(session, rt, form, scalars);
     session->now_form = form;
     session->gradients_newer = true;
     TLM_TRY(run_phase(cuda, rt, &session->phases[phase], enqueue, model));

@@ -6,6 +6,7 @@
 #include "bundle.h"
 #include "file.h"
 #include "output.h"
+#include "pack.h"
 #include "pipeline.h"
 
 #include <stdio.h>
@@ -259,12 +260,18 @@ static void put_bytes(struct tlmc_strbuf *out, const unsigned char *data, size_t
     }
 }
 
-static void put_array(struct tlmc_strbuf *out, const char *name, const struct tlm_bytes *bytes)
+/* Packed; PTX with the NUL that ends it. */
+static void put_array(struct tlmc_strbuf *out, const char *name, const unsigned char *data,
+                      size_t size)
 {
-    tlmc_strbuf_printf(out, "static const _Alignas(16) char %s[] =\n", name);
-    put_bytes(out, bytes->data, bytes->size);
+    struct tlmc_strbuf packed = { 0 };
+
+    tlmc_pack(data, size, &packed);
+    tlmc_strbuf_printf(out, "static const char %s[] =\n", name);
+    put_bytes(out, (const unsigned char *)packed.text, packed.length);
     out->text[out->length - 1] = ';';
     tlmc_strbuf_add(out, "\n\n");
+    tlmc_strbuf_free(&packed);
 }
 
 static void put_head(struct tlmc_arena *arena, const char *name, const char *what,
@@ -303,9 +310,11 @@ static bool collect_one(const struct tlmc_images *images, unsigned arch, bool pt
     bool ok = read_result(images, arch, kind, &bytes) && (ptx || check_cubin(images, arch, &bytes));
 
     if (ok) {
-        put_array(out, name, &bytes);
-        tlmc_strbuf_printf(rows, "    { TLM_CUDA_IMAGE_%s, %u, %s, sizeof %s - 1 },\n",
-                           ptx ? "PTX" : "CUBIN", arch, name, name);
+        const size_t size = bytes.size + (ptx ? 1 : 0);
+
+        put_array(out, name, bytes.data, size);
+        tlmc_strbuf_printf(rows, "    { TLM_CUDA_IMAGE_%s, %u, %s, %zu, sizeof %s - 1 },\n",
+                           ptx ? "PTX" : "CUBIN", arch, name, size, name);
     }
     tlm_bytes_free(&bytes);
     return ok;
@@ -331,8 +340,9 @@ bool tlmc_images_collect(const struct tlmc_images *images, struct tlmc_strbuf *o
 void tlmc_images_none(struct tlmc_arena *arena, const char *name, struct tlmc_strbuf *out)
 {
     put_head(arena, name, "no device code: this build is without CUDA.", out);
-    tlmc_strbuf_printf(out,
-                       "const tlm_cuda_image %s_images[] = { { TLM_CUDA_IMAGE_CUBIN, 0, 0, 0 } };\n"
-                       "const uint32_t %s_image_count = 0;\n",
-                       name, name);
+    tlmc_strbuf_printf(
+        out,
+        "const tlm_cuda_image %s_images[] = { { TLM_CUDA_IMAGE_CUBIN, 0, 0, 0, 0 } };\n"
+        "const uint32_t %s_image_count = 0;\n",
+        name, name);
 }

@@ -3,6 +3,7 @@
    missing is refused with a text that says what to do; a session that could not be opened leaves
    nothing behind. */
 #include "cuda_session.h"
+#include "cuda_unpack.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,6 +78,33 @@ static tlm_status open_choose(const struct tlm_cuda_session *session, const tlm_
                          needs->model, major, minor, *list ? list : "none", major, minor);
 }
 
+/* The driver keeps a copy of what it loads. */
+static tlm_status open_library(struct tlm_cuda_session *session, const tlm_cuda_image *image,
+                               char *error)
+{
+    const char *const model = session->needs->model;
+    unsigned char *unpacked = NULL;
+    tlm_status status = TLM_OK;
+
+    if (image->packed > 0) {
+        unpacked = malloc(image->bytes);
+        if (!unpacked)
+            status = tlm_cuda_fail(error, TLM_ERR_MEMORY, "%s: no memory for %zu bytes of kernels",
+                                   model, image->bytes);
+        else if (!tlm_cuda_unpack(image->data, image->packed, unpacked, image->bytes))
+            status = tlm_cuda_fail(error, TLM_ERR_FORMAT, "%s: the kernels for sm_%u are damaged",
+                                   model, (unsigned)image->arch);
+    }
+    if (status == TLM_OK)
+        status = tlm_cuda_result(error,
+                                 cudaLibraryLoadData(&session->library,
+                                                     unpacked ? unpacked : image->data, NULL, NULL,
+                                                     0, NULL, NULL, 0),
+                                 model, "cudaLibraryLoadData of the kernels");
+    free(unpacked);
+    return status;
+}
+
 static tlm_status open_load(struct tlm_cuda_session *session, char *error)
 {
     const tlm_cuda_needs *const needs = session->needs;
@@ -84,10 +112,7 @@ static tlm_status open_load(struct tlm_cuda_session *session, char *error)
     tlm_status status = open_choose(session, &image, error);
 
     if (status == TLM_OK)
-        status = tlm_cuda_result(error,
-                                 cudaLibraryLoadData(&session->library, image->data, NULL, NULL, 0,
-                                                     NULL, NULL, 0),
-                                 needs->model, "cudaLibraryLoadData of the kernels");
+        status = open_library(session, image, error);
     for (uint32_t i = 0; status == TLM_OK && i < needs->kernel_count; i++) {
         char doing[128];
 

@@ -109,7 +109,9 @@ typedef struct tlm_cuda_image {
     tlm_cuda_image_kind kind;
     uint32_t arch; /* 80, 90, ...: 10 * major + minor */
     const void *data;
-    size_t bytes;
+    size_t bytes;  /* of the image */
+    size_t packed; /* bytes at data, when they are the packed form (cuda_unpack.h); 0: they are the
+                      image */
 } tlm_cuda_image;
 
 typedef struct tlm_cuda_kernel {

@@ -151,12 +151,12 @@ static int compile_one(const void *context)
     bool ok;
 
     ok = tlmc_nvrtc_compile(images->nvrtc, &images->source, task->arch, &result);
+    fputs(tlmc_strbuf_text(&result.log), stderr); /* nothing, where we have done our work */
     if (!ok)
         fprintf(stderr,
-                "%s\ntlmc: fault in tlmc: NVRTC %d.%d does not compile %s for sm_%u; its messages "
+                "\ntlmc: fault in tlmc: NVRTC %d.%d does not compile %s for sm_%u; its messages "
                 "stand above\n",
-                tlmc_strbuf_text(&result.log), images->nvrtc->major, images->nvrtc->minor,
-                images->source.name, task->arch);
+                images->nvrtc->major, images->nvrtc->minor, images->source.name, task->arch);
     ok = ok && tlmc_write_file(images->folder, result_name(images, task->arch, "cubin"),
                                tlmc_strbuf_text(&result.cubin), result.cubin.length);
     if (ok && task->with_ptx)

@@ -180,10 +180,12 @@ bool tlmc_nvrtc_compile(const struct tlmc_nvrtc *nvrtc, const struct tlmc_nvrtc_
     const struct tlmc_nvrtc_calls *calls = nvrtc->calls;
     char target[32];
     /* Binary32 as docs/numerics.md has it: no contraction, subnormals kept, IEEE division and
-       root.  Only the first differs from what NVRTC does unasked; all are said. */
-    const char *const options[] = { target,           "--std=c++17", "-default-device",
-                                    "-fmad=false",    "-ftz=false",  "-prec-div=true",
-                                    "-prec-sqrt=true" };
+       root.  Only the first differs from what NVRTC does unasked; all are said.  Warning 177 is of
+       static functions that are not used. */
+    const char *const options[] = {
+        target,       "--std=c++17",    "-default-device", "-fmad=false",
+        "-ftz=false", "-prec-div=true", "-prec-sqrt=true", "-diag-suppress=177"
+    };
     program made = NULL;
     bool ok;
     int code;

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -320,6 +321,20 @@ void wait_as(thread &t)
 
 /* ---- barriers */
 
+/* Out of line: what waits keeps its stack small. */
+__attribute__((noinline, cold, format(printf, 4, 5))) void
+report_place(tlm_host_kind kind, const char *file, unsigned line, const char *format, ...)
+{
+    char site[300], text[300];
+    va_list list;
+
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    snprintf(site, sizeof site, "%s:%u", file, line);
+    tlm_host_report(kind, site, "%s", text);
+}
+
 bool same_place(const char *file, unsigned line, const char *other_file, unsigned other_line)
 {
     return line == other_line && (file == other_file || strcmp(file, other_file) == 0);
@@ -330,7 +345,6 @@ void look_at_barrier()
 {
     const thread *first = nullptr;
     bool told = false;
-    char site[300];
 
     it.counted = 0;
     it.all = 1;
@@ -347,16 +361,14 @@ void look_at_barrier()
         if (told || same_place(t.file, t.line, first->file, first->line))
             continue;
         told = true;
-        snprintf(site, sizeof site, "%s:%u", first->file, first->line);
-        tlm_host_report(TLM_HOST_DIVERGENCE, site,
-                        "thread %u waits at this barrier, thread %u at the one at %s:%u",
-                        first->number, t.number, t.file, t.line);
+        report_place(TLM_HOST_DIVERGENCE, first->file, first->line,
+                     "thread %u waits at this barrier, thread %u at the one at %s:%u",
+                     first->number, t.number, t.file, t.line);
     }
     if (it.returned && !it.told_returned && first != nullptr) {
         it.told_returned = true;
-        snprintf(site, sizeof site, "%s:%u", first->file, first->line);
-        tlm_host_report(TLM_HOST_DIVERGENCE, site,
-                        "threads of the block returned before this barrier");
+        report_place(TLM_HOST_DIVERGENCE, first->file, first->line,
+                     "threads of the block returned before this barrier");
     }
 }
 
@@ -382,7 +394,6 @@ bool agree(const warp &w, unsigned need)
 {
     const unsigned first = (unsigned)__builtin_ctz(need);
     const struct tlm_host_lane &one = *w.brought[first];
-    char site[300];
 
     for (unsigned l = first + 1; l < WARP; l++) {
         if ((need >> l & 1) == 0)
@@ -391,10 +402,9 @@ bool agree(const warp &w, unsigned need)
         if (other.mask == one.mask && other.kind == one.kind &&
             same_place(one.file, one.line, other.file, other.line))
             continue;
-        snprintf(site, sizeof site, "%s:%u", one.file, one.line);
-        tlm_host_report(TLM_HOST_DIVERGENCE, site,
-                        "lane %u is here with mask %08x, lane %u at %s:%u with mask %08x", first,
-                        one.mask, l, other.file, other.line, other.mask);
+        report_place(TLM_HOST_DIVERGENCE, one.file, one.line,
+                     "lane %u is here with mask %08x, lane %u at %s:%u with mask %08x", first,
+                     one.mask, l, other.file, other.line, other.mask);
         return other.kind == one.kind;
     }
     return true;
@@ -411,10 +421,8 @@ void shuffle(const warp &w, unsigned need)
             memcpy(lane.result, w.brought[source]->value, sizeof lane.result);
             continue;
         }
-        char site[300];
-        snprintf(site, sizeof site, "%s:%u", lane.file, lane.line);
-        tlm_host_report(TLM_HOST_DIVERGENCE, site, "lane %u reads lane %u, which takes no part", l,
-                        source);
+        report_place(TLM_HOST_DIVERGENCE, lane.file, lane.line,
+                     "lane %u reads lane %u, which takes no part", l, source);
         memset(lane.result, 0xff, sizeof lane.result);
     }
 }
@@ -740,10 +748,8 @@ void tlm_host_collective(struct tlm_host_lane *mine)
     warp &w = it.warps[t.warp];
 
     if ((mine->mask >> t.lane & 1) == 0) {
-        char site[300];
-        snprintf(site, sizeof site, "%s:%u", mine->file, mine->line);
-        tlm_host_report(TLM_HOST_DIVERGENCE, site, "the mask %08x leaves out the calling lane %u",
-                        mine->mask, t.lane);
+        report_place(TLM_HOST_DIVERGENCE, mine->file, mine->line,
+                     "the mask %08x leaves out the calling lane %u", mine->mask, t.lane);
         memset(mine->result, 0xff, sizeof mine->result);
         return;
     }
@@ -764,10 +770,7 @@ unsigned tlm_host_lane_number(void)
 
 void tlm_host_trap(const char *file, unsigned line)
 {
-    char site[300];
-
-    snprintf(site, sizeof site, "%s:%u", file, line);
-    tlm_host_report(TLM_HOST_TRAP, site, "the kernel stopped itself");
+    report_place(TLM_HOST_TRAP, file, line, "the kernel stopped itself");
     tlm_host::abandon_launch();
 }
 

@@ -1,0 +1,226 @@
+/* kernel_table CATALOGUE.cu PAGE.md: compiles the catalogue of device code for every architecture
+   that the kernels are written for and checks each kernel by the rule of a build: one struct,
+   registers, no stack, shared memory.  Then compares the page with the table of what was found;
+   another version of NVRTC than the page's finds other numbers, so then only the rule counts.
+   UPDATE_GOLDEN=1 writes the page.  Exit 77, a counted skip, where there is no NVRTC. */
+#define _POSIX_C_SOURCE 200809L
+#include "file.h"
+#include "images.h"
+#include "output.h"
+#include "toolkit.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SKIP = 77, MOST_ARCHS = 8, MOST_FILE = 64 << 20, THREADS = 256 };
+
+static const unsigned wanted_archs[] = { 75, 80, 90, 100, 120 };
+
+enum { WANTED = sizeof wanted_archs / sizeof *wanted_archs };
+
+struct table {
+    struct tlmc_arena arena;
+    struct tlmc_nvrtc nvrtc;
+    struct tlmc_images images;
+    char folder[PATH_MAX];
+    struct tlmc_emitted_kernel *kernels; /* of the catalogue, in its order */
+    unsigned count;
+    struct tlmc_cubin cubins[MOST_ARCHS];
+};
+
+static bool read_text(const char *path, struct tlm_bytes *bytes)
+{
+    char error[TLM_ERROR_BYTES];
+
+    if (tlm_file_read(path, MOST_FILE, bytes, error) == TLM_OK)
+        return true;
+    fprintf(stderr, "%s\n", error);
+    return false;
+}
+
+/* The names in TLM_KERNEL(name) at the begin of a line. */
+static void list_kernels(struct table *t, const char *text)
+{
+    static const char mark[] = "\nTLM_KERNEL(";
+    unsigned count = 0;
+
+    for (const char *at = text; (at = strstr(at, mark)); at++)
+        count++;
+    t->kernels = TLMC_NEW_ARRAY(&t->arena, struct tlmc_emitted_kernel, count + 1);
+    for (const char *at = text; (at = strstr(at, mark)); at++) {
+        const char *name = at + sizeof mark - 1;
+
+        t->kernels[t->count].name = tlmc_arena_strndup(&t->arena, name, strcspn(name, ")"));
+        t->kernels[t->count++].threads = THREADS;
+    }
+}
+
+static bool read_cubin(struct table *t, unsigned which)
+{
+    const unsigned arch = t->images.archs[which];
+    struct tlm_bytes bytes = { 0 };
+    const char *why = "";
+    bool ok =
+        read_text(tlmc_arena_printf(&t->arena, "%s/%s_%u.cubin", t->folder, t->images.name, arch),
+                  &bytes);
+
+    if (ok && !tlmc_cubin_read(bytes.data, bytes.size, &t->arena, &t->cubins[which], &why)) {
+        fprintf(stderr, "sm_%u: %s\n", arch, why);
+        ok = false;
+    }
+    tlm_bytes_free(&bytes);
+    return ok;
+}
+
+static const struct tlmc_cubin_kernel *row(const struct table *t, unsigned which, unsigned kernel)
+{
+    return tlmc_cubin_find(&t->cubins[which], t->kernels[kernel].name);
+}
+
+/* The size of the struct is what the first architecture says: it must be every one's. */
+static bool check(struct table *t)
+{
+    bool ok = t->count > 0;
+
+    for (unsigned k = 0; k < t->count; k++) {
+        const struct tlmc_cubin_kernel *first = row(t, 0, k);
+
+        t->kernels[k].arg_bytes = first ? first->param_size : 0;
+        for (unsigned i = 0; i < t->images.arch_count; i++) {
+            const char *why = tlmc_images_misfit(row(t, i, k), &t->kernels[k], &t->arena);
+
+            if (why)
+                fprintf(stderr, "kernel '%s' for sm_%u %s\n", t->kernels[k].name,
+                        t->images.archs[i], why);
+            ok = ok && !why;
+        }
+    }
+    return ok;
+}
+
+static void put_row(const struct table *t, unsigned kernel, struct tlmc_strbuf *out)
+{
+    uint32_t shared = 0, stack = 0;
+
+    tlmc_strbuf_printf(out, "| %s |", t->kernels[kernel].name);
+    for (unsigned i = 0; i < t->images.arch_count; i++) {
+        const struct tlmc_cubin_kernel *k = row(t, i, kernel);
+
+        tlmc_strbuf_printf(out, " %u |", k->registers);
+        shared = k->shared > shared ? k->shared : shared;
+        stack = k->stack > stack ? k->stack : stack;
+    }
+    tlmc_strbuf_printf(out, " %u | %u |\n", shared, stack);
+}
+
+/* The first line of the page names the version whose numbers it has. */
+static void put_page(const struct table *t, struct tlmc_strbuf *out)
+{
+    tlmc_strbuf_printf(out, "# CUDA kernels: registers, shared memory, stack (NVRTC %d.%d)\n\n",
+                       t->nvrtc.major, t->nvrtc.minor);
+    tlmc_strbuf_printf(
+        out,
+        "Generated: the test `cuda/kernel_table` compares this page with what NVRTC makes of "
+        "`kernels_cuda/catalogue.cu`, and\n`UPDATE_GOLDEN=1` rewrites it. Registers are a "
+        "thread's, for each architecture; shared memory is a block's, stack a\nthread's, both in "
+        "bytes and the largest of all architectures. A block has %d threads. Every kernel has one "
+        "parameter, no\nstack (so no spills), at most 48 KiB of shared memory, and a block of it "
+        "fits the registers of a multiprocessor; `tlmc\nbuild` checks the same of each kernel of a "
+        "program.\n\n",
+        THREADS);
+    tlmc_strbuf_add(out, "| kernel |");
+    for (unsigned i = 0; i < t->images.arch_count; i++)
+        tlmc_strbuf_printf(out, " sm_%u |", t->images.archs[i]);
+    tlmc_strbuf_add(out, " shared | stack |\n|---|");
+    for (unsigned i = 0; i < t->images.arch_count + 2; i++)
+        tlmc_strbuf_add(out, "--:|");
+    tlmc_strbuf_char(out, '\n');
+    for (unsigned k = 0; k < t->count; k++)
+        put_row(t, k, out);
+}
+
+static bool compare(const struct tlmc_strbuf *made, const char *path)
+{
+    const size_t head = strcspn(made->text, "\n");
+    struct tlm_bytes page = { 0 };
+    bool ok = true;
+
+    if (getenv("UPDATE_GOLDEN"))
+        return tlmc_write_file("", path, made->text, made->length);
+    if (!read_text(path, &page))
+        return false;
+    if (page.size < head || memcmp(page.data, made->text, head) != 0) {
+        printf("the page is of another NVRTC: only the rule was checked, for %.*s\n", (int)head,
+               made->text);
+    } else if (page.size != made->length || memcmp(page.data, made->text, page.size) != 0) {
+        fprintf(stderr, "%s is not current; UPDATE_GOLDEN=1 rewrites it\n", path);
+        ok = false;
+    }
+    tlm_bytes_free(&page);
+    return ok;
+}
+
+static bool compile(struct table *t, const char *text)
+{
+    struct tlmc_jobs jobs;
+    bool ok = true;
+
+    t->images = (struct tlmc_images){
+        .arena = &t->arena, .nvrtc = &t->nvrtc, .folder = t->folder, .name = "catalogue"
+    };
+    for (unsigned i = 0; i < WANTED; i++)
+        if (tlmc_nvrtc_knows(&t->nvrtc, wanted_archs[i]))
+            t->images.archs[t->images.arch_count++] = wanted_archs[i];
+    tlmc_images_source(&t->images, "catalogue.cu", text);
+    tlmc_jobs_begin(&jobs);
+    tlmc_images_compile(&t->images, &jobs);
+    ok = tlmc_jobs_end(&jobs);
+    for (unsigned i = 0; ok && i < t->images.arch_count; i++)
+        ok = read_cubin(t, i);
+    return ok;
+}
+
+static bool run(struct table *t, const char *catalogue, const char *page)
+{
+    struct tlmc_strbuf made = { 0 };
+    struct tlm_bytes text = { 0 };
+    bool ok = read_text(catalogue, &text);
+
+    if (ok)
+        list_kernels(t, (const char *)text.data);
+    ok = ok && compile(t, (const char *)text.data) && check(t);
+    if (ok) {
+        put_page(t, &made);
+        printf("%u kernels for %u architectures\n", t->count, t->images.arch_count);
+        ok = compare(&made, page);
+    }
+    tlm_bytes_free(&text);
+    tlmc_strbuf_free(&made);
+    return ok;
+}
+
+int main(int argc, char **argv)
+{
+    static struct table t;
+    struct tlmc_strbuf why = { 0 };
+    struct tlmc_toolkit toolkit;
+    bool ok;
+
+    if (argc != 3)
+        return 2;
+    tlmc_toolkit_find(&toolkit, NULL, &t.arena);
+    if (!tlmc_toolkit_configured() || !tlmc_nvrtc_open(&t.nvrtc, toolkit.libraries, true, &why)) {
+        printf("skipped: no NVRTC: %s\n",
+               why.length ? why.text : "this build is without the CUDA toolkit");
+        tlmc_strbuf_free(&why);
+        tlmc_arena_free(&t.arena);
+        return SKIP;
+    }
+    ok = tlmc_temporary_folder(t.folder, sizeof t.folder) && run(&t, argv[1], argv[2]);
+    tlmc_remove_folder(t.folder);
+    tlmc_nvrtc_close(&t.nvrtc);
+    tlmc_arena_free(&t.arena);
+    return ok ? 0 : 1;
+}

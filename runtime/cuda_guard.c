@@ -173,19 +173,18 @@ static void guard_mebibytes(uint64_t bytes, char *text, size_t capacity)
 {
     const uint64_t mebibyte = UINT64_C(1) << 20;
     uint64_t whole = bytes / mebibyte;
-    uint64_t thousandths = (bytes % mebibyte * 1000 + mebibyte / 2) / mebibyte;
-    int digits = 3;
+    unsigned thousandths = (unsigned)((bytes % mebibyte * 1000 + mebibyte / 2) / mebibyte);
+    char digits[4] = "";
 
     if (thousandths == 1000) {
         whole++;
         thousandths = 0;
     }
-    for (; digits > 0 && thousandths % 10 == 0; digits--)
-        thousandths /= 10;
-    if (digits == 0)
-        snprintf(text, capacity, "%" PRIu64 "MiB", whole);
-    else
-        snprintf(text, capacity, "%" PRIu64 ".%0*" PRIu64 "MiB", whole, digits, thousandths);
+    for (int i = 2; i >= 0; i--, thousandths /= 10)
+        digits[i] = (char)('0' + thousandths % 10);
+    for (int i = 2; i >= 0 && digits[i] == '0'; i--)
+        digits[i] = '\0';
+    snprintf(text, capacity, "%" PRIu64 "%s%sMiB", whole, *digits ? "." : "", digits);
 }
 
 char *tlm_cuda_format_stats(const tlm_cuda_stats *stats, char *text)

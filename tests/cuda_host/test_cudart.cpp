@@ -282,14 +282,16 @@ static void test_launch_limits(void **)
     FAILS(cudaLaunchKernelExC(&config, (const void *)fill, nullptr), cudaErrorInvalidValue);
 }
 
+static cudaError_t load_image(cudaLibrary_t *library, const char *image)
+{
+    return cudaLibraryLoadData(library, image, nullptr, nullptr, 0, nullptr, nullptr, 0);
+}
+
 static void test_images(void **)
 {
     cudaLibrary_t library = nullptr;
-    FAILS(cudaLibraryLoadData(&library, "\177ELF....", nullptr, nullptr, 0, nullptr, nullptr, 0),
-          cudaErrorInvalidKernelImage);
-    FAILS(cudaLibraryLoadData(&library, "// no PTX at all\n", nullptr, nullptr, 0, nullptr, nullptr,
-                              0),
-          cudaErrorInvalidPtx);
+    FAILS(load_image(&library, "\177ELF...."), cudaErrorInvalidKernelImage);
+    FAILS(load_image(&library, "no PTX at all\n"), cudaErrorInvalidPtx);
     assert_null(library);
     cudaKernel_t kernel = nullptr;
     {
@@ -300,6 +302,69 @@ static void test_images(void **)
     FAILS(cudaLibraryUnload(library), cudaErrorInvalidResourceHandle);
     FAILS(test_launch(kernel, nullptr, test_fill_args{ nullptr, 0, 0 }),
           cudaErrorInvalidDeviceFunction);
+}
+
+static const char ptx_image[] = R"(//
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry ptx_fill(.param .align 8 .b8 ptx_fill_param_0[16])
+.maxntid 256, 1, 1
+{
+    .reg .pred %p<2>;
+    .reg .f32 %f<2>;
+    .reg .b32 %r<6>;
+    .reg .b64 %rd<5>;
+    ld.param.u64 %rd1, [ptx_fill_param_0];
+    ld.param.f32 %f1, [ptx_fill_param_0+8];
+    ld.param.u32 %r1, [ptx_fill_param_0+12];
+    mov.u32 %r2, %ctaid.x;
+    mov.u32 %r3, %ntid.x;
+    mov.u32 %r4, %tid.x;
+    mad.lo.s32 %r5, %r2, %r3, %r4;
+    setp.ge.u32 %p1, %r5, %r1;
+    @%p1 bra $L__BB0_2;
+    cvta.to.global.u64 %rd2, %rd1;
+    mul.wide.u32 %rd3, %r5, 4;
+    add.s64 %rd4, %rd2, %rd3;
+    st.global.f32 [%rd4], %f1;
+$L__BB0_2:
+    ret;
+}
+)";
+
+/* PTX text runs in the interpreter, with the same limits and faults. */
+static void test_ptx(void **)
+{
+    cudaLibrary_t library = nullptr;
+    cudaKernel_t fill = nullptr;
+    float *y = test_device();
+    tlm_host_capability(75);
+    FAILS(load_image(&library, ptx_image), cudaErrorNoKernelImageForDevice);
+    tlm_host_capability(90);
+    GOOD(load_image(&library, ptx_image));
+    FAILS(cudaLibraryGetKernel(&fill, library, "test_fill"), cudaErrorSymbolNotFound);
+    GOOD(cudaLibraryGetKernel(&fill, library, "ptx_fill"));
+    cudaFuncAttributes attributes;
+    GOOD(cudaFuncGetAttributes(&attributes, (const void *)fill));
+    assert_int_equal(attributes.maxThreadsPerBlock, 256);
+    tlm_host_defer(1);
+    GOOD(test_launch(fill, nullptr, test_fill_args{ y, 3, TEST_N }));
+    /* a library may go while its work is queued */
+    GOOD(cudaLibraryUnload(library));
+    test_expect(y, 3);
+    tlm_host_defer(0);
+    GOOD(load_image(&library, ptx_image));
+    GOOD(cudaLibraryGetKernel(&fill, library, "ptx_fill"));
+    tlm_host_quiet(1);
+    GOOD(test_launch(fill, nullptr, test_fill_args{ y, 4, TEST_N + 1 })); /* one too many */
+    assert_int_equal(cudaDeviceSynchronize(), cudaErrorLaunchFailure);
+    assert_int_equal(tlm_host_count(TLM_HOST_TRAP), 1);
+    tlm_host_reset();
+    tlm_host_quiet(0);
+    tlm_host_forgive();
+    GOOD(cudaLibraryUnload(library));
+    GOOD(cudaFree(y));
 }
 
 /* The arguments are those of the call. */
@@ -592,6 +657,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(test_launches, test_clean),
         cmocka_unit_test_teardown(test_launch_limits, test_clean),
         cmocka_unit_test_teardown(test_images, test_clean),
+        cmocka_unit_test_teardown(test_ptx, test_clean),
         cmocka_unit_test_teardown(test_args_are_copied, test_clean),
         cmocka_unit_test_teardown(test_fault, test_clean),
         cmocka_unit_test_teardown(test_failures, test_clean),

@@ -3,6 +3,7 @@
    with every seed. */
 #include "test_cudart.h"
 
+#include <chrono>
 #include <cmath>
 #include <initializer_list>
 #include <thread>
@@ -75,30 +76,58 @@ static void test_copy_returns_early(void **)
     const cudaKernel_t add = library.kernel("test_add");
     cudaStream_t apart = test_stream(), blocking = test_stream(cudaStreamDefault);
     float host[TEST_N];
-    float *x = device_of(1), *y = device_of(0);
+    float *x = device_of(0), *y = device_of(0);
     int wrong = 0;
-    set_all(host, 5);
     for (int seed = 1; seed <= SEEDS; seed++) {
-        float *fresh = device_of(1);
+        const float value = 5 + (float)seed;
         tlm_host_defer((uint64_t)seed);
-        GOOD(cudaMemcpy(fresh, host, TEST_BYTES, cudaMemcpyHostToDevice));
+        set_all(host, value);
+        GOOD(cudaMemcpy(x, host, TEST_BYTES, cudaMemcpyHostToDevice));
         GOOD(cudaMemsetAsync(y, 0, TEST_BYTES, apart));
-        GOOD(test_launch(add, apart, test_add_args{ y, fresh, TEST_N }));
+        GOOD(test_launch(add, apart, test_add_args{ y, x, TEST_N }));
         GOOD(cudaStreamSynchronize(apart));
         GOOD(cudaMemcpy(host, y, TEST_BYTES, cudaMemcpyDeviceToHost));
-        wrong += host[0] != 5;
-        set_all(host, 5);
+        wrong += host[0] != value;
+        set_all(host, -value);
         GOOD(cudaMemcpy(x, host, TEST_BYTES, cudaMemcpyHostToDevice));
         GOOD(cudaMemsetAsync(y, 0, TEST_BYTES, blocking));
         GOOD(test_launch(add, blocking, test_add_args{ y, x, TEST_N }));
-        test_expect(y, 5);
-        GOOD(cudaFree(fresh));
+        /* and the legacy stream comes after the blocking one */
+        GOOD(cudaMemcpy(host, y, TEST_BYTES, cudaMemcpyDeviceToHost));
+        assert_true(host[TEST_N - 1] == -value);
     }
     assert_in_range(wrong, 1, SEEDS);
     tlm_host_defer(0);
     GOOD(cudaStreamDestroy(apart));
     GOOD(cudaStreamDestroy(blocking));
     GOOD(cudaFree(x));
+    GOOD(cudaFree(y));
+}
+
+/* Freeing waits for everything. */
+static void test_free_waits(void **)
+{
+    const test_library library;
+    const cudaKernel_t add = library.kernel("test_add");
+    cudaStream_t stream = test_stream();
+    float *y = device_of(0);
+    for (int seed = 1; seed <= SEEDS; seed++) {
+        float *x = device_of(1), *pinned = test_pinned();
+        tlm_host_defer((uint64_t)seed);
+        set_all(pinned, 2);
+        GOOD(test_launch(add, stream, test_add_args{ y, x, TEST_N }));
+        GOOD(cudaMemcpyAsync(x, pinned, TEST_BYTES, cudaMemcpyHostToDevice, stream));
+        GOOD(test_launch(add, stream, test_add_args{ y, x, TEST_N }));
+        if (seed % 2 == 0) {
+            GOOD(cudaFree(x));
+            GOOD(cudaFreeHost(pinned));
+        } else {
+            GOOD(cudaFreeHost(pinned));
+            GOOD(cudaFree(x));
+        }
+        test_expect(y, 3 * (float)seed);
+    }
+    GOOD(cudaStreamDestroy(stream));
     GOOD(cudaFree(y));
 }
 
@@ -141,6 +170,8 @@ static void test_events(void **)
     FAILS(cudaEventElapsedTime(&milliseconds, from, to), cudaErrorInvalidResourceHandle);
     tlm_host_defer(2);
     GOOD(cudaEventRecord(from, stream));
+    GOOD(cudaEventSynchronize(from));
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
     int not_ready = 0;
     for (int i = 0; i < 8; i++)
         GOOD(test_launch(fill, stream, test_fill_args{ y, 1, TEST_N }));
@@ -150,7 +181,7 @@ static void test_events(void **)
     assert_in_range(not_ready, 1, 20);
     assert_int_equal(cudaGetLastError(), cudaSuccess);
     GOOD(cudaEventElapsedTime(&milliseconds, from, to));
-    assert_true(milliseconds >= 0);
+    assert_true(milliseconds >= 2);
     GOOD(cudaEventRecord(untimed, stream));
     GOOD(cudaEventSynchronize(untimed));
     FAILS(cudaEventElapsedTime(&milliseconds, from, untimed), cudaErrorInvalidResourceHandle);
@@ -273,14 +304,17 @@ static void test_graph_without_order(void **)
 }
 
 /* Memory freed under a graph: the launch is queued, and the fault shows at the wait. */
-static void test_graph_over_freed_memory(void **)
+static void graph_over_freed(bool copies)
 {
-    float *x = device_of(1);
+    float *x = device_of(1), *pinned = test_pinned();
     cudaStream_t stream = test_stream();
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t exec = nullptr;
     GOOD(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    GOOD(cudaMemsetAsync(x, 0, TEST_BYTES, stream));
+    if (copies)
+        GOOD(cudaMemcpyAsync(pinned, x, TEST_BYTES, cudaMemcpyDeviceToHost, stream));
+    else
+        GOOD(cudaMemsetAsync(x, 0, TEST_BYTES, stream));
     GOOD(cudaStreamEndCapture(stream, &graph));
     GOOD(cudaGraphInstantiate(&exec, graph, 0));
     GOOD(cudaGraphDestroy(graph));
@@ -294,6 +328,13 @@ static void test_graph_over_freed_memory(void **)
     tlm_host_forgive();
     GOOD(cudaGraphExecDestroy(exec));
     GOOD(cudaStreamDestroy(stream));
+    GOOD(cudaFreeHost(pinned));
+}
+
+static void test_graph_over_freed_memory(void **)
+{
+    graph_over_freed(true);
+    graph_over_freed(false);
 }
 
 /* One call inside a capture: its error, and whether the capture is lost. */
@@ -522,6 +563,7 @@ int main(void)
         cmocka_unit_test_teardown(test_pinned_is_read_later, test_clean),
         cmocka_unit_test_teardown(test_pageable_is_staged, test_clean),
         cmocka_unit_test_teardown(test_copy_returns_early, test_clean),
+        cmocka_unit_test_teardown(test_free_waits, test_clean),
         cmocka_unit_test_teardown(test_destroy_does_not_wait, test_clean),
         cmocka_unit_test_teardown(test_events, test_clean),
         cmocka_unit_test_teardown(test_graph, test_clean),

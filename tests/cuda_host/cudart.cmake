@@ -1,0 +1,33 @@
+# Tests of the host CUDA runtime and cuBLAS: each a program on tlm_host_plain, the device code that they share beside it.
+# Included twice by CMakeLists.txt: where the libraries do not exist the tests are counted skips.
+if(NOT TLM_HOST)
+  foreach(name cudart streams cublas)
+    cuda_host_test(${name} - ${TLM_HOST_WHY})
+  endforeach()
+  return()
+endif()
+
+tlm_host_objects(cudart_kernels SOURCES test_kernels.cu)
+set_source_files_properties(test_kernels.cu PROPERTIES LANGUAGE CXX OBJECT_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cuda_host.h)
+target_compile_options(cudart_kernels PRIVATE -Wno-unknown-pragmas -x c++ -include ${CMAKE_CURRENT_SOURCE_DIR}/cuda_host.h)
+
+# the real library, whose texts of errors are compared; it is not linked
+find_file(TLM_REAL_CUDART NAMES libcudart.so PATHS ${CUDAToolkit_LIBRARY_DIR} NO_DEFAULT_PATH)
+
+# cuda_host_cudart(name library): cuda/<name> from test_<name>.cpp
+function(cuda_host_cudart name library)
+  tlm_host_objects(${name}_test SOURCES test_${name}.cpp)
+  target_include_directories(${name}_test PRIVATE ${CMOCKA_INCLUDE_DIRS})
+  if(TLM_REAL_CUDART)
+    target_compile_definitions(${name}_test PRIVATE TLM_TEST_CUDART="${TLM_REAL_CUDART}")
+  endif()
+  add_executable(cuda_${name} $<TARGET_OBJECTS:${name}_test> $<TARGET_OBJECTS:cudart_kernels>)
+  set_target_properties(cuda_${name} PROPERTIES LINKER_LANGUAGE CXX)
+  target_link_options(cuda_${name} PRIVATE ${sanitize})
+  target_link_libraries(cuda_${name} PRIVATE ${library} PkgConfig::CMOCKA)
+  cuda_host_test(${name} cuda_${name})
+endfunction()
+
+cuda_host_cudart(cudart tlm_host_ptx)
+cuda_host_cudart(streams tlm_host_plain)
+cuda_host_cudart(cublas tlm_host_plain)

@@ -113,8 +113,8 @@ int add_constants(struct dl_phdr_info *info, size_t, void *)
     return ours;
 }
 
-/* The region of memory that the shim manages; NULL: none. */
-region *region_of(const void *address)
+/* Cells appear with the memory that they stand for. */
+__attribute__((noinline, cold)) void begin_following()
 {
     if (check.constants == nullptr) {
         check.constants = new std::vector<memory_range>;
@@ -124,6 +124,13 @@ region *region_of(const void *address)
         follow(check.arena, tlm_host::arena_region(), true);
     if (check.shared.start == nullptr && tlm_host::shared_region().start != nullptr)
         follow(check.shared, tlm_host::shared_region(), false);
+}
+
+/* The region of memory that the shim manages; NULL: none. */
+region *region_of(const void *address)
+{
+    if (check.arena.start == nullptr || check.shared.start == nullptr)
+        begin_following();
     if (inside(check.shared, address))
         return &check.shared;
     return inside(check.arena, address) ? &check.arena : nullptr;
@@ -302,23 +309,25 @@ void check_region(region &r, const char *address, size_t bytes, bool read, bool 
     }
 }
 
+/* The arguments and the number of the thread: device code reads them all the time. */
+inline bool of_the_launch(const void *address)
+{
+    return (uintptr_t)address - (uintptr_t)&tlm_host_ids < sizeof tlm_host_ids ||
+           (uintptr_t)address - (uintptr_t)now.args < now.arg_bytes;
+}
+
 /* Memory that is neither the device's nor the block's. */
 void check_elsewhere(const char *address, size_t bytes, bool write, const void *pc)
 {
-    const memory_range args = { const_cast<char *>(now.args), now.arg_bytes };
-    const memory_range ids = { (char *)&tlm_host_ids, sizeof tlm_host_ids };
-    const char *verb = write ? "writes" : "reads";
-
-    if (inside(args, address) || inside(ids, address)) {
-        if (write)
-            tlm_host::report_at(TLM_HOST_POINTER, pc, "writes constant memory of the launch");
+    if (of_the_launch(address)) {
+        tlm_host::report_at(TLM_HOST_POINTER, pc, "writes constant memory of the launch");
         return;
     }
     for (const memory_range &range : *check.constants)
         if (!write && inside(range, address))
             return;
-    tlm_host::report_at(TLM_HOST_POINTER, pc, "%s %zu bytes at %p, which is no device memory", verb,
-                        bytes, (const void *)address);
+    tlm_host::report_at(TLM_HOST_POINTER, pc, "%s %zu bytes at %p, which is no device memory",
+                        write ? "writes" : "reads", bytes, (const void *)address);
 }
 
 inline void hook(const void *at, size_t bytes, bool read, bool write, const void *pc)
@@ -327,7 +336,7 @@ inline void hook(const void *at, size_t bytes, bool read, bool write, const void
 
     if (!now.device || (uintptr_t)address - (uintptr_t)now.stack < now.stack_bytes)
         return;
-    if (!write && (uintptr_t)address - (uintptr_t)&tlm_host_ids < sizeof tlm_host_ids)
+    if (!write && of_the_launch(address))
         return;
     if (bytes <= 16 && ((uintptr_t)address & (bytes - 1)) != 0)
         tlm_host::report_at(TLM_HOST_MISALIGNED, pc, "%zu bytes at %p", bytes, at);

@@ -43,7 +43,7 @@ struct shared_array {
 struct device_memory {
     std::mutex lock;
     char *arena, *top;
-    std::map<uintptr_t, size_t> live;
+    std::map<uintptr_t, size_t> live, freed; /* start and bytes */
     size_t live_bytes;
     int open; /* nested tlm_host_memory_open */
     bool guarded;
@@ -220,6 +220,7 @@ int tlm_host_free(void *start)
     char *first = page_of(start);
     const size_t span = (size_t)(page_after((char *)start + bytes) - first);
     memory.live.erase(found);
+    memory.freed[(uintptr_t)start] = bytes;
     memory.live_bytes -= bytes;
     tlm_host::check_freed(start, bytes);
     forbid(start, bytes);
@@ -352,14 +353,22 @@ void tlm_host::describe_address(char *text, size_t bytes, const void *address)
         }
     }
     const std::lock_guard<std::mutex> hold(memory.lock);
-    auto after = memory.live.upper_bound((uintptr_t)at + PAGE);
-    if (!tlm_host_in_arena(at) || after == memory.live.begin()) {
-        snprintf(text, bytes, "%p", address);
-        return;
+    const char *nearest = nullptr; /* allocation that begins before the address, or just after it */
+    size_t size = 0;
+    bool freed = false;
+    for (const auto *map : { &memory.live, &memory.freed }) {
+        auto found = map->upper_bound((uintptr_t)at + ALIGNMENT - 1);
+        if (found == map->begin() || (const char *)(--found)->first < nearest)
+            continue;
+        nearest = (const char *)found->first;
+        size = found->second;
+        freed = map == &memory.freed;
     }
-    --after;
-    snprintf(text, bytes, "byte %td of %zu of an allocation", at - (const char *)after->first,
-             after->second);
+    if (!tlm_host_in_arena(at) || nearest == nullptr)
+        snprintf(text, bytes, "%p", address);
+    else
+        snprintf(text, bytes, "byte %td of %zu of %s allocation", at - nearest, size,
+                 freed ? "a freed" : "an");
 }
 
 tlm_host::memory_range tlm_host::shared_region()

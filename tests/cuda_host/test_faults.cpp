@@ -382,6 +382,85 @@ int test_memory()
     return failures;
 }
 
+/* ---- how a program ends */
+
+/* The exit status of a child that does `work` with a variable of the environment set. */
+int status_of(void (*work)(), const char *variable, const char *value)
+{
+    int status;
+
+    fflush(nullptr);
+    const pid_t child = fork();
+    if (child == 0) {
+        if (freopen("/dev/null", "w", stderr) == nullptr)
+            _exit(9);
+        setenv(variable, value, 1);
+        work();
+        exit(0);
+    }
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+void touch_from_host()
+{
+    volatile float *x = device_floats(host_x, 16);
+
+    x[3] = 1.0f;
+}
+
+void touch_while_open()
+{
+    volatile float *x = device_floats(host_x, 16);
+
+    tlm_host_memory_open();
+    x[3] = 1.0f;
+    tlm_host_memory_close();
+}
+
+void run_kernel(const char *name)
+{
+    const fault_operands operands = { device_floats(nullptr, Y_COUNT),
+                                      device_floats(host_x, X_COUNT), THREADS };
+
+    tlm_host_run(name, tlm_host_find_kernel(name)->run, &operands, sizeof operands, dim3(1),
+                 dim3(THREADS), 0);
+}
+
+void run_good_kernel()
+{
+    run_kernel("control_reverse");
+}
+
+void run_bad_kernel()
+{
+    run_kernel("barrier_of_some");
+}
+
+void run_bad_kernel_quietly()
+{
+    tlm_host_quiet(1);
+    run_kernel("barrier_of_some");
+}
+
+int test_ends()
+{
+    int failures = 0;
+
+    failures += check(status_of(touch_from_host, "TLM_HOST_GUARD", "0") == 0, "no guard");
+    failures += check(status_of(touch_from_host, "TLM_HOST_GUARD", "1") == TLM_HOST_EXIT,
+                      "the guard stops host code");
+    failures += check(status_of(touch_while_open, "TLM_HOST_GUARD", "1") == 0, "memory is open");
+    failures += check(status_of(run_good_kernel, "TLM_HOST_GUARD", "1") == 0, "kernels pass");
+    failures += check(status_of(run_good_kernel, "TLM_HOST_SCHEDULE", "random:3") == 0, "schedule");
+    failures += check(status_of(run_good_kernel, "TLM_HOST_SCHEDULE", "random") == 2,
+                      "an unknown schedule in the environment");
+    failures += check(status_of(run_bad_kernel, "TLM_HOST_SCHEDULE", "") == TLM_HOST_EXIT,
+                      "reports are the exit status");
+    failures += check(status_of(run_bad_kernel_quietly, "TLM_HOST_SCHEDULE", "") == 0, "quiet");
+    return failures;
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -391,6 +470,8 @@ int main(int argc, char **argv)
 
     for (int i = 0; i < X_COUNT; i++)
         host_x[i] = (float)(i % 97 + 1);
+    failures +=
+        test_ends(); /* before anything is allocated or run: children read the environment */
     failures += test_memory();
     failures += test_limits();
     failures += test_faults(show);

@@ -1,5 +1,6 @@
-# In: LIST, lines "header symbol capsule" of every available CPU capsule.  Out: OUT, C text that includes each header
-# and holds each symbol's address in a table.  A symbol that does not exist fails to compile.
+# In: LIST, lines "header symbol capsule device" of every available capsule, and DEVICE.  Out: OUT, text that includes
+# the headers of that device's capsules and holds each symbol in a table: for the CPU its address, for CUDA the size of
+# one, which needs no definition.  A symbol that does not exist fails to compile.
 file(STRINGS ${LIST} lines)
 set(includes "")
 set(rows "")
@@ -8,8 +9,16 @@ foreach(line ${lines})
   list(GET words 0 header)
   list(GET words 1 symbol)
   list(GET words 2 capsule)
+  list(GET words 3 device)
+  if(NOT device STREQUAL DEVICE)
+    continue()
+  endif()
   list(APPEND includes "#include \"${header}\"\n")
-  string(APPEND rows "    { \"${capsule}\", \"${symbol}\", (void (*)(void))${symbol} },\n")
+  if(device STREQUAL "cuda")
+    string(APPEND rows "    { \"${capsule}\", \"${symbol}\", sizeof(decltype(&${symbol})) },\n")
+  else()
+    string(APPEND rows "    { \"${capsule}\", \"${symbol}\", (void (*)(void))${symbol} },\n")
+  endif()
 endforeach()
 list(REMOVE_DUPLICATES includes)
 list(JOIN includes "" includes)

@@ -398,8 +398,9 @@ static int print_symbols(void)
             const bool once = !strstr(k->symbol, "_T_");
 
             if (once ? d == 0 : (k->dtypes >> d & 1) != 0)
-                printf("%s %s %s\n", k->header, tlmc_capsule_symbol(k, (enum tlmc_dtype)d, symbol),
-                       k->name);
+                printf("%s %s %s %s\n", k->header,
+                       tlmc_capsule_symbol(k, (enum tlmc_dtype)d, symbol), k->name,
+                       tlmc_device_name(k->device));
         }
     }
     bench_end(&b);

@@ -118,10 +118,35 @@ static void planned_is_not_accepted(void **state)
     struct gated t;
 
     (void)state;
-    begin(&t, NULL, "cuda", NULL);
-    assert_true(has_failure(&t, "matmul", "native_cuda.matmul", "planned"));
-    refused(&t, TLMC_E_NOT_EMITTABLE, "matmul: native_cuda.matmul: planned");
+    begin(&t,
+          "provider soon { in_build yes; }\n"
+          "capsule soon.matmul { op matmul; provider soon; device cpu; trust checked; vjp "
+          "graph-vjp;\n"
+          "  shape guard \"g\"; layout guard \"g\"; value guard \"g\"; vjp guard \"g\";\n"
+          "  numeric round=nearest-even reduce=n/a; arithmetic x; abi template; symbol soon;\n"
+          "  status planned; }\n"
+          "profile p { device cpu; assurance checked; vjp graph-vjp; modules native-c, user:t;\n"
+          "  backend prefer soon; }",
+          NULL, "p");
+    assert_true(has_failure(&t, "matmul", "soon.matmul", "planned"));
+    assert_false(has_failure(&t, "relu", "native_c.relu", "planned"));
+    refused(&t, TLMC_E_NOT_EMITTABLE, "matmul: soon.matmul: planned");
     end(&t);
+}
+
+/* CUDA plans need no toolkit. */
+static void cuda_is_accepted(void **state)
+{
+    static const char *const profiles[] = { "checked_cuda", "vendor_cuda" };
+    struct gated t;
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        begin(&t, NULL, "cuda", profiles[i]);
+        assert_int_equal(t.plan->failure_count, 0);
+        assert_ptr_equal(tlmc_accepted(tlmc_plan_accept(t.plan, &t.bench.diags)), t.plan);
+        end(&t);
+    }
 }
 
 static void absent_providers_are_said(void **state)
@@ -297,6 +322,7 @@ int main(void)
         cmocka_unit_test(verified_lists_obligations),
         cmocka_unit_test(custom_policies),
         cmocka_unit_test(planned_is_not_accepted),
+        cmocka_unit_test(cuda_is_accepted),
         cmocka_unit_test(absent_providers_are_said),
         cmocka_unit_test(groups_need_evidence),
         cmocka_unit_test(called_kernels_take_flags),

@@ -162,13 +162,39 @@ static void execution_order(void **state)
     assert_true(at(&r, "relu_vjp: native_cuda.relu_vjp\n") <
                 at(&r, "adam_update: native_cuda.adam_update\n"));
     at(&r, "permute: folded into matmul, transpose_b\n");
-    at(&r,
-       "matmul: native_cuda.matmul\n"
-       "  provider=native-cuda trust=checked vjp=backend-vjp\n"
-       "  "
-       "numeric=[round=nearest-even,subnormal=gradual-underflow,contract=fused,reduce=fixed-left]\n"
-       "  not accepted: planned\n");
+    at(&r, "matmul: native_cuda.matmul\n"
+           "  provider=native-cuda trust=checked vjp=backend-vjp\n"
+           "  "
+           "numeric=[round=nearest-even,subnormal=gradual-underflow,contract=fused,reduce=fixed-"
+           "left]\n");
+    assert_null(strstr(tlmc_strbuf_text(&r.text), "not accepted"));
     at(&r, "trusted external boundary: none\n");
+    drop(&r);
+}
+
+/* Entries without code in this build are said where they would be chosen. */
+static void planned(void **state)
+{
+    struct report r;
+    const struct tlmc_report_options options = { 0 };
+
+    (void)state;
+    bench_begin(&r.bench);
+    assert_true(bench_add(
+        &r.bench, "user:t",
+        "provider soon { in_build yes; }\n"
+        "capsule soon.relu { op relu; provider soon; device cpu; trust checked; vjp graph-vjp;\n"
+        "  shape guard \"g\"; layout guard \"g\"; value guard \"g\"; vjp guard \"g\";\n"
+        "  numeric round=nearest-even reduce=n/a; arithmetic x; abi template; symbol soon;\n"
+        "  status planned; }\n"
+        "profile p { device cpu; assurance checked; vjp graph-vjp; modules native-c, user:t;\n"
+        "  backend prefer soon; }"));
+    build_mlp(&r.bench, TLMC_ADAM);
+    r.plan = bench_plan(&r.bench, NULL, "p");
+    assert_non_null(r.plan);
+    memset(&r.text, 0, sizeof r.text);
+    tlmc_plan_text(r.plan, &options, &r.text);
+    assert_true(at(&r, "relu: soon.relu\n") < at(&r, "  not accepted: planned\n"));
     drop(&r);
 }
 
@@ -195,11 +221,12 @@ static void json_and_dot(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(checked_cpu),     cmocka_unit_test(reference_cpu),
-        cmocka_unit_test(checked_cuda),    cmocka_unit_test(vendor_cuda),
-        cmocka_unit_test(verified_cpu),    cmocka_unit_test(openblas_cpu),
-        cmocka_unit_test(contracts),       cmocka_unit_test(each_op_once),
-        cmocka_unit_test(execution_order), cmocka_unit_test(json_and_dot),
+        cmocka_unit_test(checked_cpu),  cmocka_unit_test(reference_cpu),
+        cmocka_unit_test(checked_cuda), cmocka_unit_test(vendor_cuda),
+        cmocka_unit_test(verified_cpu), cmocka_unit_test(openblas_cpu),
+        cmocka_unit_test(contracts),    cmocka_unit_test(each_op_once),
+        cmocka_unit_test(planned),      cmocka_unit_test(execution_order),
+        cmocka_unit_test(json_and_dot),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* Emitted programs, whole.  Each gen/NAME.tlm (and the quickstart example) is emitted under the
-   profile of its first line and compared with gen/NAME.c.golden; UPDATE_GOLDEN=1 writes those
-   files.  Emitting again, and from another folder, must give the same bytes. */
+   profile of its row or its first line and compared with gen/NAME.c.golden; UPDATE_GOLDEN=1 writes
+   those files.  Emitting again, and from another folder, must give the same bytes. */
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,14 +22,27 @@
 struct program {
     const char *path; /* below the source folder */
     const char *name;
-    const char *files[4]; /* endings compared in full */
+    const char *files[4];  /* endings compared in full */
+    const char *profile;   /* NULL: of the first line */
+    const char *directory; /* of the golden files, below gen */
 };
 
 static const struct program programs[] = {
-    { "examples/quickstart_mlp/quickstart_mlp.tlm", "quickstart_mlp", { ".c", ".h", "_main.c" } },
-    { "tests/golden/gen/calls.tlm", "calls", { ".c" } },
-    { "tests/golden/gen/fused.tlm", "fused", { ".c" } },
-    { "tests/golden/gen/reference.tlm", "reference", { ".c" } },
+    { "examples/quickstart_mlp/quickstart_mlp.tlm",
+      "quickstart_mlp",
+      { ".c", ".h", "_main.c" },
+      NULL,
+      "" },
+    { "examples/quickstart_mlp/quickstart_mlp.tlm",
+      "quickstart_mlp",
+      { ".c", ".cu", ".h" },
+      "checked_cuda",
+      "cuda/" },
+    { "tests/golden/gen/calls.tlm", "calls", { ".c" }, NULL, "" },
+    { "tests/golden/gen/fused.tlm", "fused", { ".c" }, NULL, "" },
+    { "tests/golden/gen/calls.tlm", "calls", { ".c", ".cu" }, "checked_cuda", "cuda/" },
+    { "tests/golden/gen/fused.tlm", "fused", { ".cu" }, "checked_cuda", "cuda/" },
+    { "tests/golden/gen/reference.tlm", "reference", { ".c" }, NULL, "" },
 };
 
 static char *read_file(const char *path)
@@ -61,11 +74,13 @@ static void write_file(const char *path, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-/* "# profile: NAME" in the first line, or the default. */
-static const char *profile_of(const char *source)
+/* The row's, or "# profile: NAME" in the first line, or the default. */
+static const char *profile_of(const struct program *program, const char *source)
 {
     static char name[64];
 
+    if (program->profile)
+        return program->profile;
     if (sscanf(source, "# profile: %63[a-z_]", name) != 1)
         return NULL;
     return name;
@@ -138,12 +153,13 @@ static char *without_report(const char *text)
     return copy;
 }
 
-static void check_golden(const struct compiled *compiled, const char *file)
+static void check_golden(const struct compiled *compiled, const char *directory, const char *file)
 {
     char *text = without_report(text_of(compiled, file));
     char path[1024], *golden;
 
-    snprintf(path, sizeof path, "%s/tests/golden/gen/%s.golden", TLMC_SOURCE_DIR, file);
+    snprintf(path, sizeof path, "%s/tests/golden/gen/%s%s.golden", TLMC_SOURCE_DIR, directory,
+             file);
     if (getenv("UPDATE_GOLDEN")) {
         write_file(path, text);
         free(text);
@@ -154,10 +170,9 @@ static void check_golden(const struct compiled *compiled, const char *file)
         fail_msg("no golden file %s: run with UPDATE_GOLDEN=1", path);
     for (size_t i = 0, line = 1; text[i] || golden[i]; i++) {
         if (text[i] != golden[i])
-            fail_msg("%s differs from its golden file in line %zu: run with UPDATE_GOLDEN=1 and "
-                     "look at the "
-                     "difference",
-                     file, line);
+            fail_msg("%s%s differs from its golden file in line %zu: run with UPDATE_GOLDEN=1 and "
+                     "look at the difference",
+                     directory, file, line);
         line += text[i] == '\n';
     }
     free(golden);
@@ -173,10 +188,10 @@ static void check_program(void **state)
     snprintf(path, sizeof path, "%s/%s", TLMC_SOURCE_DIR, program->path);
     source = read_file(path);
     assert_non_null(source);
-    compile(path, profile_of(source), &compiled);
+    compile(path, profile_of(program, source), &compiled);
     for (unsigned i = 0; program->files[i]; i++) {
         snprintf(name, sizeof name, "%s%s", program->name, program->files[i]);
-        check_golden(&compiled, name);
+        check_golden(&compiled, program->directory, name);
     }
     release(&compiled);
     free(source);
@@ -195,9 +210,9 @@ static void check_same_bytes(void **state)
     assert_non_null(mkdtemp(folder));
     snprintf(moved, sizeof moved, "%s/%s.tlm", folder, program->name);
     write_file(moved, source);
-    compile(path, profile_of(source), &here);
-    compile(path, profile_of(source), &again);
-    compile(moved, profile_of(source), &elsewhere);
+    compile(path, profile_of(program, source), &here);
+    compile(path, profile_of(program, source), &again);
+    compile(moved, profile_of(program, source), &elsewhere);
     remove(moved);
     rmdir(folder);
     for (unsigned i = 0; i < here.emission.count; i++) {
@@ -217,11 +232,12 @@ int main(void)
 {
     enum { COUNT = sizeof programs / sizeof *programs };
     struct CMUnitTest tests[2 * COUNT];
-    char names[2 * COUNT][64];
+    char names[2 * COUNT][80];
 
     for (unsigned i = 0; i < COUNT; i++) {
-        snprintf(names[2 * i], sizeof names[0], "%s", programs[i].name);
-        snprintf(names[2 * i + 1], sizeof names[0], "%s: same bytes", programs[i].name);
+        snprintf(names[2 * i], sizeof names[0], "%s%s", programs[i].directory, programs[i].name);
+        snprintf(names[2 * i + 1], sizeof names[0], "%s%s: same bytes", programs[i].directory,
+                 programs[i].name);
         tests[2 * i] = (struct CMUnitTest){ names[2 * i], check_program, NULL, NULL,
                                             (void *)(uintptr_t)&programs[i] };
         tests[2 * i + 1] = (struct CMUnitTest){ names[2 * i + 1], check_same_bytes, NULL, NULL,

@@ -413,6 +413,8 @@ class Parser : public Names
         if (is("("))
             made.params = params(made);
         function_directives(made);
+        if (!is_kernel)
+            as_declared(made);
         if (take(";")) { /* a declaration: of a function of this text that comes later */
             scopes_.pop_back();
             if (is_kernel)
@@ -429,6 +431,30 @@ class Parser : public Names
         end_of_function(made);
         scopes_.pop_back();
         function_ = nullptr;
+    }
+
+    /* A function that was declared before keeps the places that calls of it know already. */
+    void as_declared(Function &made)
+    {
+        const auto declared = m_.functions.find(made.name);
+
+        if (declared == m_.functions.end())
+            return;
+        keep_places(declared->second.params, made.params, made.name);
+        keep_places(declared->second.results, made.results, made.name);
+    }
+
+    void keep_places(const std::vector<Param> &old, std::vector<Param> &made,
+                     const std::string &function)
+    {
+        if (old.size() != made.size())
+            fail(line(), "function '" + function + "' differs from its declaration");
+        for (size_t i = 0; i < made.size(); i++) {
+            if (old[i].bytes != made[i].bytes)
+                fail(line(), "function '" + function + "' differs from its declaration");
+            made[i].offset = old[i].offset;
+            scopes_.back().symbols[made[i].name].value = old[i].offset;
+        }
     }
 
     std::vector<Param> params(Function &made)
@@ -685,7 +711,7 @@ class Parser : public Names
         const std::string name = word();
         Register found;
 
-        if (!find_register(name, found) || found.bits != 1)
+        if (find_register(name, found) == 0 || found.bits != 1)
             fail(line(), "'" + name + "' is no predicate");
         inst.guarded = true;
         inst.guard = found.number;
@@ -741,9 +767,9 @@ class Parser : public Names
 
     uint64_t local_offset(const std::string &name)
     {
-        const Symbol *symbol = find_symbol(name);
+        const Symbol *symbol = nullptr;
 
-        if (symbol == nullptr || symbol->space != Space::local)
+        if (find_symbol(name, symbol) == 0 || symbol->space != Space::local)
             fail(line(), "'" + name + "' is no parameter of a call");
         return symbol->value;
     }
@@ -843,13 +869,14 @@ class Parser : public Names
             o.number = constant(32);
             return o;
         }
-        if (find_register(name, found)) {
+        const Symbol *symbol = nullptr;
+        const size_t symbol_depth = find_symbol(name, symbol);
+        if (find_register(name, found) > symbol_depth) {
             o.which = Operand::reg;
             o.bits = found.bits;
             o.number = found.number;
             return o;
         }
-        const Symbol *symbol = find_symbol(name);
         if (symbol != nullptr)
             return symbol_operand(*symbol);
         if (name[0] == '%')
@@ -882,43 +909,47 @@ class Parser : public Names
         return o;
     }
 
-    bool find_register(const std::string &name, Register &found) const
+    /* Both give the depth of the scope, 0: not found. */
+    size_t find_register(const std::string &name, Register &found) const
     {
         for (int32_t i = 0; i < SPECIALS; i++) {
             if (name == special_names[i]) {
                 found = { i, 32 };
-                return true;
+                return scopes_.size();
             }
         }
         const size_t digits = name.find_last_not_of("0123456789") + 1;
-        for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
-            const auto one = scope->registers.find(name);
-            if (one != scope->registers.end()) {
+        for (size_t depth = scopes_.size(); depth > 0; depth--) {
+            const Scope &scope = scopes_[depth - 1];
+            const auto one = scope.registers.find(name);
+            if (one != scope.registers.end()) {
                 found = one->second;
-                return true;
+                return depth;
             }
             if (digits == name.size() || name.size() - digits > 6)
                 continue;
-            const auto range = scope->ranges.find(name.substr(0, digits));
-            if (range == scope->ranges.end())
+            const auto range = scope.ranges.find(name.substr(0, digits));
+            if (range == scope.ranges.end())
                 continue;
             const uint32_t i = (uint32_t)strtoul(name.c_str() + digits, nullptr, 10);
             if (i >= range->second.count)
-                return false;
+                return 0;
             found = { range->second.first + (int32_t)i, range->second.bits };
-            return true;
+            return depth;
         }
-        return false;
+        return 0;
     }
 
-    const Symbol *find_symbol(const std::string &name) const
+    size_t find_symbol(const std::string &name, const Symbol *&found) const
     {
-        for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
-            const auto found = scope->symbols.find(name);
-            if (found != scope->symbols.end())
-                return &found->second;
+        for (size_t depth = scopes_.size(); depth > 0; depth--) {
+            const auto symbol = scopes_[depth - 1].symbols.find(name);
+            if (symbol != scopes_[depth - 1].symbols.end()) {
+                found = &symbol->second;
+                return depth;
+            }
         }
-        return nullptr;
+        return 0;
     }
 
     /* ---- the end */
@@ -953,9 +984,9 @@ class Parser : public Names
 
     void put_address(const AddressFixup &fixup)
     {
-        const Symbol *symbol = find_symbol(fixup.name);
+        const Symbol *symbol = nullptr;
 
-        if (symbol == nullptr || symbol->space != Space::global)
+        if (find_symbol(fixup.name, symbol) == 0 || symbol->space != Space::global)
             fail(fixup.line, "'" + fixup.name + "' is no variable with an address");
         uint64_t value = symbol->value + (uint64_t)fixup.offset;
         value = (value & fixup.mask) >> __builtin_ctzll(fixup.mask);

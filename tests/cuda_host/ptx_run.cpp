@@ -4,6 +4,7 @@
    each block.  Every access is checked. */
 #include "ptx_internal.h"
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 
@@ -378,8 +379,8 @@ void Run::prepare()
     std::iota(warps_.begin(), warps_.end(), 0);
     std::iota(lanes_.begin(), lanes_.end(), 0);
     if (launch_.order == PTX_REVERSED) {
-        warps_.assign(warps_.rbegin(), warps_.rend());
-        lanes_.assign(lanes_.rbegin(), lanes_.rend());
+        std::reverse(warps_.begin(), warps_.end());
+        std::reverse(lanes_.begin(), lanes_.end());
     }
     random_ = launch_.seed;
     if (launch_.branch_limit != 0)
@@ -484,6 +485,7 @@ void Run::run_block()
                 if (t.wait == Thread::warp)
                     fault(t, "deadlock: lanes of its mask do not come");
             }
+            throw Error{ "ptx: " + f_.name + ": nothing runs" };
         }
     }
 }

@@ -55,15 +55,16 @@ struct tlmk_mm_place {
     uint32_t k, w;
 };
 
-/* Which element of the slice thread `threadIdx.x` carries as number e of a round.  With float4
-   along k two neighbours take 8 of k and the warp 16 columns; without, 8 neighbours take the 8.  k
-   is DEPTH or more past the end of the slice. */
+/* Which element of the slice a thread carries as number e of a round.  With float4 along k two
+   neighbours take 8 of k and the warp 16 columns; without, 8 neighbours take the 8.  All sizes are
+   powers of two: the place is that of (thread, 0, 0) plus that of (0, round, e), and the second is
+   a constant. */
 template <int WIDTH>
-TLM_INLINE struct tlmk_mm_place tlmk_mm_place_of(const struct tlmk_mm_operand *x, uint32_t round,
-                                                 uint32_t e)
+TLM_INLINE struct tlmk_mm_place tlmk_mm_place_of(const struct tlmk_mm_operand *x, uint32_t thread,
+                                                 uint32_t round, uint32_t e)
 {
-    const uint32_t four = round * TLMK_THREADS + threadIdx.x;
-    const uint32_t one = (round * 4 + e) * TLMK_THREADS + threadIdx.x;
+    const uint32_t four = round * TLMK_THREADS + thread;
+    const uint32_t one = (round * 4 + e) * TLMK_THREADS + thread;
     const bool along_k = x->k_step == 1;
     struct tlmk_mm_place at;
 
@@ -83,20 +84,34 @@ TLM_INLINE struct tlmk_mm_place tlmk_mm_place_of(const struct tlmk_mm_operand *x
     return at;
 }
 
+/* Does the thread carry element k of the slice?  Only narrow slices have fewer elements than all
+   threads could carry. */
+template <int WIDTH, int DEPTH>
+TLM_INLINE bool tlmk_mm_carries(uint32_t k)
+{
+    return WIDTH * DEPTH % (4 * TLMK_THREADS) == 0 || k < DEPTH;
+}
+
 /* The slice from k = first on, to registers. */
 template <int WIDTH, int DEPTH>
 TLM_INLINE void tlmk_mm_fetch(struct tlmk_mm_load<WIDTH, DEPTH> *load,
                               const struct tlmk_mm_operand *x, uint32_t first)
 {
+    const struct tlmk_mm_place start = tlmk_mm_place_of<WIDTH>(x, threadIdx.x, 0, 0);
+    const float *mine =
+        x->from + (uint64_t)start.w * x->width_step + (uint64_t)(first + start.k) * x->k_step;
+
     TLMK_UNROLL
     for (uint32_t round = 0; round < tlmk_mm_load<WIDTH, DEPTH>::ROUNDS; round++) {
         float *to = load->of[round];
 
         TLMK_UNROLL
         for (uint32_t e = 0; e < 4; e++) {
-            const struct tlmk_mm_place at = tlmk_mm_place_of<WIDTH>(x, round, e);
-            const float *from = x->from + (at.w * x->width_step + (first + at.k) * x->k_step);
-            const bool inside = at.k < DEPTH && first + at.k < x->k && at.w < x->width;
+            const struct tlmk_mm_place step = tlmk_mm_place_of<WIDTH>(x, 0, round, e);
+            const float *from =
+                mine + (uint64_t)step.w * x->width_step + (uint64_t)step.k * x->k_step;
+            const bool inside = tlmk_mm_carries<WIDTH, DEPTH>(start.k + step.k) &&
+                                first + start.k + step.k < x->k && start.w + step.w < x->width;
 
             if (x->by_fours) {
                 const float4 outside = { x->outside, x->outside, x->outside, x->outside };
@@ -118,16 +133,19 @@ template <int WIDTH, int DEPTH>
 TLM_INLINE void tlmk_mm_put(float *slice, const struct tlmk_mm_load<WIDTH, DEPTH> *load,
                             const struct tlmk_mm_operand *x)
 {
+    const struct tlmk_mm_place start = tlmk_mm_place_of<WIDTH>(x, threadIdx.x, 0, 0);
+    float *mine = slice + start.k * (WIDTH + TLMK_MM_GAP) + start.w;
+
     TLMK_UNROLL
     for (uint32_t round = 0; round < tlmk_mm_load<WIDTH, DEPTH>::ROUNDS; round++) {
         const float *from = load->of[round];
 
         TLMK_UNROLL
         for (uint32_t e = 0; e < 4; e++) {
-            const struct tlmk_mm_place at = tlmk_mm_place_of<WIDTH>(x, round, e);
-            float *to = slice + at.k * (WIDTH + TLMK_MM_GAP) + at.w;
+            const struct tlmk_mm_place step = tlmk_mm_place_of<WIDTH>(x, 0, round, e);
+            float *to = mine + step.k * (WIDTH + TLMK_MM_GAP) + step.w;
 
-            if (at.k >= DEPTH)
+            if (!tlmk_mm_carries<WIDTH, DEPTH>(start.k + step.k))
                 continue;
             if (x->by_fours && x->width_step == 1) {
                 *(float4 *)to = { from[0], from[1], from[2], from[3] };

@@ -1,0 +1,162 @@
+"""tlmc build --device cuda: what the product is and needs, its size and the cost of its build, wrong options, a machine
+without NVRTC, and that no other command opens a file of CUDA.  In a build without the toolkit: the stub."""
+import re
+import resource
+import struct
+import time
+
+from lib import *
+
+QUICKSTART, GPT2 = example("quickstart_mlp"), example("gpt2")
+NATIVE = "CUDA toolkit: none" not in tlmc("--version").out
+ARCHS = ["80", "90", "100", "120"]
+# Paths that belong to CUDA, whoever installed it: libraries of the toolkit and the driver, folders of the toolkit.
+CUDA_FILE = re.compile(r"libnvrtc|libcudart|libcublas|libcuda\.so|libnvidia|/cuda(-[0-9.]+)?/|cuda_runtime")
+# The machine's own variables may send the C compiler or the dynamic linker through the toolkit's folders.
+CLEAN = {"LIBRARY_PATH": "", "LD_LIBRARY_PATH": "", "CPATH": ""}
+
+
+
+def needed(path):
+    """The shared libraries that an ELF file names."""
+    data = open(path, "rb").read()
+    offset, = struct.unpack_from("<Q", data, 0x28)
+    size, count = struct.unpack_from("<HH", data, 0x3A)
+    sections = [struct.unpack_from("<IIQQQQIIQQ", data, offset + i * size) for i in range(count)]
+    names = []
+    for s in sections:
+        if s[1] != 6:                                            # the dynamic section
+            continue
+        text = sections[s[6]][4]
+        for at in range(s[4], s[4] + s[5], 16):
+            tag, value = struct.unpack_from("<QQ", data, at)
+            if tag == 1:
+                names.append(data[text + value:data.index(b"\0", text + value)].decode())
+    return names
+
+
+def images(folder, name):
+    """(kind, architecture) of each row of NAME_images.c."""
+    text = open(f"{folder}/{name}_images.c").read()
+    return re.findall(r"\{ TLM_CUDA_IMAGE_(\w+), (\d+), \w+, \d+, sizeof", text)
+
+
+def timed(*argv):
+    """Wall clock and processor seconds of a build; printed, since other work on the machine counts too."""
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    result = tlmc(*argv).ok()
+    wall, after = time.monotonic() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    print(f"{os.path.basename(argv[-1])}: {wall:.1f} s, {cpu:.1f} s of processors")
+    return result, cpu
+
+
+def quickstart(folder):
+    out, keep = folder + "/p", folder + "/k"
+    result, cpu = timed("build", "--device", "cuda", "-o", out, "--keep", keep, QUICKSTART)
+    equal(result.out, out + "\n", "what build prints")
+    equal(result.err, "", "remarks of the compilers")
+    check(cpu < 12, f"the build took {cpu:.1f} s of processors")     # 5 on the machine it was written on
+    equal(images(keep, "quickstart_mlp"), [("CUBIN", a) for a in ARCHS] + [("PTX", "80")], "images")
+    for name in (".c", ".h", ".cu", "_main.c", "_cuda.c", "_images.c"):
+        check(os.path.exists(f"{keep}/quickstart_mlp{name}"), f"--keep keeps quickstart_mlp{name}")
+    check(not [f for f in os.listdir(keep) if f.endswith((".o", ".cubin", ".ptx"))], "only sources are kept")
+    check(os.path.getsize(out) < 3 << 20, f"the product has {os.path.getsize(out)} bytes")
+    others = [n for n in needed(out) if not re.match(r"lib(c|m|dl|rt|pthread)\.so|ld-linux", n)]
+    equal(others, [], "shared libraries besides the C library's")
+    run([out, "--help"]).ok()
+
+
+def large(folder):
+    out, keep = folder + "/p", folder + "/k"
+    _, cpu = timed("build", "--device", "cuda", "-o", out, "--keep", keep, GPT2)
+    check(cpu < 120, f"the build took {cpu:.1f} s of processors")    # 60 seconds of two
+    print(f"gpt2: {os.path.getsize(out)} bytes")
+    check(os.path.getsize(out) < 3 << 20, f"the product has {os.path.getsize(out)} bytes")
+
+
+def sorted_images(folder):
+    """Whatever the order of the list; NVRTC's own output is not the same bytes from run to run."""
+    tlmc("build", "--device", "cuda", "--arch", "90,80", "-o", folder + "/p", "--keep", folder + "/k", QUICKSTART).ok()
+    equal(images(folder + "/k", "quickstart_mlp"), [("CUBIN", "80"), ("CUBIN", "90"), ("PTX", "80")], "images")
+
+
+def compilers(folder):
+    """The files that the driver writes itself compile without a warning, with any compiler."""
+    tlmc("build", "--device", "cuda", "--arch", "80", "-o", folder + "/p", "--keep", folder + "/k", QUICKSTART).ok()
+    for cc in filter(has, ("gcc", "clang")):
+        for flags in (["-O0"], ["-O2"]):
+            run([cc, "-std=c11", "-Wall", "-Wextra", "-Werror", *flags, "-c", "quickstart_mlp_images.c", "-o", folder + "/o"],
+                cwd=folder + "/k").ok()
+
+
+def lists(folder):
+    out = folder + "/p"
+    for value, text in (("", "empty"), ("80,", "empty"), ("sm_80", "'sm_80' is not a number"), ("70", "older"),
+                        ("80,80", "given twice"), ("99", "does not know 99; it knows"), ("80a", "not a number")):
+        r = tlmc("build", "--device", "cuda", "--arch", value, "-o", out, QUICKSTART).fails(2, "--arch", text)
+        equal(r.err.count("\n"), 1, "lines of the message")
+        check(not os.path.exists(out), "no product")
+
+
+def misplaced(folder):
+    for options in (["--arch", "80"], ["--cuda-path", "/usr"]):
+        tlmc("build", *options, "-o", folder + "/p", QUICKSTART).fails(2, "are for --device cuda")
+        tlmc("emit", "--device", "cuda", *options, "-o", folder + "/e", QUICKSTART).fails(2, "unknown option")
+    check(os.listdir(folder) == [], "nothing was written")
+
+
+def without_nvrtc(folder):
+    r = tlmc("build", "--device", "cuda", "--cuda-path", "/nonexistent", "-o", folder + "/p", QUICKSTART)
+    r.fails(2, "needs NVRTC", "/nonexistent/lib64", "--cuda-path")
+    equal(r.err.count("\n"), 1, "lines of the message")
+    os.makedirs(folder + "/t/lib64")
+    with open(folder + "/t/lib64/libnvrtc.so", "w") as f:
+        f.write("no library")
+    tlmc("build", "--device", "cuda", "--cuda-path", folder + "/t", "-o", folder + "/p", QUICKSTART).fails(2, "needs NVRTC")
+    check(os.listdir(folder) == ["t"], "nothing was written")
+
+
+def failing_compiler(folder):
+    out = folder + "/p"
+    for device in ("cpu", "cuda"):
+        tlmc("build", "--device", device, "--cc", "false", "-o", out, QUICKSTART).fails(2, "'false' did not compile")
+        tlmc("build", "--device", device, "--cc", "no-such-compiler", "-o", out, QUICKSTART).fails(2, "no-such-compiler")
+    check(not os.path.exists(out), "no product")
+
+
+def stub(folder):
+    out = folder + "/p"
+    r = tlmc("build", "--device", "cuda", "-o", out, "--keep", folder + "/k", QUICKSTART).ok()
+    check("note: this tlmc was built without the CUDA toolkit" in r.err, r.err)
+    equal(images(folder + "/k", "quickstart_mlp"), [], "images")
+    run([out, "--train"]).fails(2, "without CUDA")
+    tlmc("build", "--device", "cuda", "--arch", "80", "-o", out, QUICKSTART).fails(2, "built with the CUDA toolkit")
+
+
+def opened(folder, argv):
+    """Paths that a command and its children open, by strace."""
+    log = folder + "/trace"
+    run(["strace", "-f", "-qq", "-e", "trace=open,openat,execve", "-o", log, *argv], env=CLEAN).ok()
+    lines = [l for l in open(log, errors="replace") if not re.search(r"= -1 E", l)]     # looked for and not there: no matter
+    return re.findall(r'(?:open|openat|execve)\([^"]*"([^"]*)"', "".join(lines))
+
+
+def nothing_of_cuda(folder):
+    if not has("strace") or run(["strace", "-qq", "-o", "/dev/null", "true"]).status != 0:
+        print("skipped: no strace, or it may not trace")
+        return
+    for argv in (["check", QUICKSTART], ["plan", "--device", "cuda", QUICKSTART], ["capsules", "--device", "cuda"],
+                 ["emit", "--device", "cuda", "-o", folder + "/e", QUICKSTART], ["--version"], ["build", "--help"],
+                 ["emit", "--device", "cuda", "--single-file", "-o", folder + "/s", QUICKSTART],
+                 ["build", "-o", folder + "/p", QUICKSTART], ["run", QUICKSTART, "--", "--help"]):
+        paths = opened(folder, [TLMC, *argv])
+        check(any(p.endswith(".tlm") for p in paths) or "--device" in argv or argv[-1].startswith("--"), "the trace works")
+        equal([p for p in paths if CUDA_FILE.search(p)], [], f"files of CUDA that tlmc {' '.join(argv)} opened")
+    if NATIVE:
+        paths = opened(folder, [TLMC, "build", "--device", "cuda", "--arch", "80", "-o", folder + "/p", QUICKSTART])
+        check(any("libnvrtc" in p for p in paths), "the trace sees NVRTC where it is opened")
+
+
+ALWAYS = [misplaced, failing_compiler, nothing_of_cuda]
+main(*ALWAYS, *([quickstart, large, sorted_images, compilers, lists, without_nvrtc] if NATIVE else [stub]))

@@ -116,7 +116,7 @@ typedef struct toy {
     float scalars[1];
     char create_error[TLM_ERROR_BYTES];
     tlm_status odd; /* what the enqueue function of the odd phase returns */
-    int trap, wrong_upload, product;
+    int trap, wrong_upload, product, store;
 } toy;
 
 static float *toy_floats(toy *m, size_t at)
@@ -192,6 +192,11 @@ static tlm_status enqueue_odd(void *model)
     TLM_LAUNCH(m, toy_backward, 0, "toy.tlm:6:1", .g = NULL, .x = NULL, .y = NULL);
     if (m->trap)
         TLM_LAUNCH(m, toy_trap, 1, "toy.tlm:6:2", .out = m->cuda.fault);
+    if (m->store) { /* a saved state, written by a pass */
+        TLM_LAUNCH(m, toy_backward, 1, "toy.tlm:6:4", .g = (float *)(void *)m->cuda.weights,
+                   .x = at(m, AT_X), .y = at(m, AT_X));
+        tlm_cuda_touched(&m->cuda);
+    }
     if (m->wrong_upload)
         TLM_TRY(tlm_cuda_upload(&m->cuda, &m->rt, TLM_CUDA_NO_FORM));
     if (m->product) {
@@ -429,6 +434,27 @@ static void test_ownership(void **state)
         assert_int_equal(toy_train_forward(m), TLM_OK);
         assert_int_equal(tlm_cuda_wait(&m->cuda, &m->rt), TLM_OK);
         assert_true(toy_floats(m, IO_Y)[0] == (float)round * -2.0f + 300.0f + (float)m->rt.run);
+    }
+    tlm_cuda_close(&m->cuda);
+    assert_nothing_held();
+}
+
+/* A phase that stores into a block does so in every launch of its graph. */
+static void test_store(void **state)
+{
+    static toy model;
+    toy *const m = &model;
+
+    (void)state;
+    assert_int_equal(toy_create(m, &toy_needs, 0), TLM_OK);
+    toy_fill(m, 0);
+    m->store = 1;
+    assert_int_equal(toy_train_forward(m), TLM_OK);
+    for (int round = 0; round < 3; round++) {
+        m->w[0] = 17.0f;
+        assert_int_equal(toy_odd(m), TLM_OK);
+        assert_int_equal(tlm_cuda_fetch(&m->cuda, &m->rt, 0), TLM_OK);
+        assert_true(m->w[0] == 2 * -2.0f);
     }
     tlm_cuda_close(&m->cuda);
     assert_nothing_held();
@@ -857,14 +883,15 @@ static void test_every_call_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_training),           cmocka_unit_test(test_no_round_trip),
-        cmocka_unit_test(test_two_forms),          cmocka_unit_test(test_ownership),
-        cmocka_unit_test(test_read_only_weights),  cmocka_unit_test(test_fault),
-        cmocka_unit_test(test_fault_without_wait), cmocka_unit_test(test_failing_enqueue),
-        cmocka_unit_test(test_products),           cmocka_unit_test(test_image_choice),
-        cmocka_unit_test(test_no_image),           cmocka_unit_test(test_bad_arithmetic),
-        cmocka_unit_test(test_deterministic),      cmocka_unit_test(test_machine_states),
-        cmocka_unit_test(test_every_call_fails),   cmocka_unit_test(test_broken_device),
+        cmocka_unit_test(test_training),        cmocka_unit_test(test_no_round_trip),
+        cmocka_unit_test(test_two_forms),       cmocka_unit_test(test_ownership),
+        cmocka_unit_test(test_store),           cmocka_unit_test(test_read_only_weights),
+        cmocka_unit_test(test_fault),           cmocka_unit_test(test_fault_without_wait),
+        cmocka_unit_test(test_failing_enqueue), cmocka_unit_test(test_products),
+        cmocka_unit_test(test_image_choice),    cmocka_unit_test(test_no_image),
+        cmocka_unit_test(test_bad_arithmetic),  cmocka_unit_test(test_deterministic),
+        cmocka_unit_test(test_machine_states),  cmocka_unit_test(test_every_call_fails),
+        cmocka_unit_test(test_broken_device),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

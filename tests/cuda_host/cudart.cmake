@@ -1,7 +1,7 @@
-# Tests of the host CUDA runtime and cuBLAS: each a program on tlm_host_plain, the device code that they share beside it.
+# Tests of the host CUDA runtime and cuBLAS: each a program on a library of the layers, with the device code they share.
 # Included twice by CMakeLists.txt: where the libraries do not exist the tests are counted skips.
 if(NOT TLM_HOST)
-  foreach(name cudart streams cublas)
+  foreach(name cudart streams cublas cublas_checked)
     cuda_host_test(${name} - ${TLM_HOST_WHY})
   endforeach()
   return()
@@ -14,9 +14,9 @@ target_compile_options(cudart_kernels PRIVATE -Wno-unknown-pragmas -x c++ -inclu
 # the real library, whose texts of errors are compared; it is not linked
 find_file(TLM_REAL_CUDART NAMES libcudart.so PATHS ${CUDAToolkit_LIBRARY_DIR} NO_DEFAULT_PATH)
 
-# cuda_host_cudart(name library): cuda/<name> from test_<name>.cpp
-function(cuda_host_cudart name library)
-  tlm_host_objects(${name}_test SOURCES test_${name}.cpp)
+# cuda_host_cudart(name source library): cuda/<name>
+function(cuda_host_cudart name source library)
+  tlm_host_objects(${name}_test SOURCES ${source})
   target_include_directories(${name}_test PRIVATE ${CMOCKA_INCLUDE_DIRS})
   if(TLM_REAL_CUDART)
     target_compile_definitions(${name}_test PRIVATE TLM_TEST_CUDART="${TLM_REAL_CUDART}")
@@ -28,6 +28,11 @@ function(cuda_host_cudart name library)
   cuda_host_test(${name} cuda_${name})
 endfunction()
 
-cuda_host_cudart(cudart tlm_host_ptx)
-cuda_host_cudart(streams tlm_host_plain)
-cuda_host_cudart(cublas tlm_host_plain)
+cuda_host_cudart(cudart test_cudart.cpp tlm_host_ptx)
+cuda_host_cudart(streams test_streams.cpp tlm_host_plain)
+cuda_host_cudart(cublas test_cublas.cpp tlm_host_plain)
+if(TLMC_SANITIZE)
+  cuda_host_test(cublas_checked - "the checker is not for sanitized builds")
+else()
+  cuda_host_cudart(cublas_checked test_cublas.cpp tlm_host_checked)
+endif()

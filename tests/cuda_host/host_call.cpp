@@ -20,6 +20,8 @@ struct call_state {
     host_settings settings;
 };
 
+typedef std::lock_guard<std::recursive_mutex> hold;
+
 static thread_local cudaError_t last_error = cudaSuccess;
 
 [[noreturn]] static void refuse_setting(const char *name, const char *value)
@@ -86,11 +88,7 @@ static host_settings settings_from_environment(void)
     set_capability(settings, number_from("TLM_HOST_CC", 90));
     settings.memory = (size_t)number_from("TLM_HOST_MEMORY", settings.memory);
     settings.print_calls = number_from("TLM_HOST_CALLS", 0) != 0;
-    const char *leaks = getenv("TLM_HOST_LEAKS");
-    if (leaks != nullptr && *leaks != '\0') {
-        settings.leaks = number_from("TLM_HOST_LEAKS", 0) != 0 ? host_settings::FAIL
-                                                               : host_settings::SAY_NOTHING;
-    }
+    settings.leaks = number_from("TLM_HOST_LEAKS", 0) != 0;
     return settings;
 }
 
@@ -255,6 +253,7 @@ extern "C" const char *cudaGetErrorString(cudaError_t code)
 
 extern "C" cudaError_t cudaGetLastError(void)
 {
+    const hold held(state_of_calls().lock);
     const cudaError_t error = last_error;
     last_error = host_fault();
     return error;
@@ -267,13 +266,12 @@ extern "C" cudaError_t cudaPeekAtLastError(void)
 
 /* ---- what tests set and ask */
 
-typedef std::lock_guard<std::recursive_mutex> hold;
-
 void tlm_host_defer(uint64_t seed)
 {
     const hold held(state_of_calls().lock);
     host_drain_all();
     host_setting().defer = seed;
+    host_reseed(seed);
 }
 
 void tlm_host_fail(uint64_t n)
@@ -352,12 +350,10 @@ static void report_at_exit(void)
         for (const auto &[name, count] : state_of_calls().calls)
             fprintf(stderr, "cuda-host: calls: %s %llu\n", name.c_str(), (unsigned long long)count);
     char text[1024];
-    if (settings.leaks == host_settings::SAY_NOTHING || tlm_host_leaks(text, sizeof text) == 0)
+    if (!settings.leaks || tlm_host_leaks(text, sizeof text) == 0)
         return;
     fputs(text, stderr);
-    if (settings.leaks == host_settings::FAIL) {
-        /* exit() is already running: what is buffered is written here */
-        fflush(nullptr);
-        _exit(TLM_HOST_LEAK_EXIT);
-    }
+    /* exit() is already running: what is buffered is written here */
+    fflush(nullptr);
+    _exit(TLM_HOST_LEAK_EXIT);
 }

@@ -50,6 +50,14 @@ static cudaError_t check_copy(copy_plan &plan, cudaMemcpyKind kind)
     return kind == cudaMemcpyDefault || kind == kind_of(plan) ? cudaSuccess : cudaErrorInvalidValue;
 }
 
+/* What the real one leaves open: a copy within memory that overlaps. */
+static void report_overlap(const copy_plan &plan)
+{
+    const uintptr_t to = (uintptr_t)plan.to, from = (uintptr_t)plan.from;
+    if (to < from + plan.bytes && from < to + plan.bytes)
+        tlm_host_report(TLM_HOST_USAGE, "cudaMemcpy", "source and target overlap");
+}
+
 /* Memory that was freed since the call, e.g. under a graph. */
 static bool still_live(const copy_plan &plan)
 {
@@ -119,6 +127,7 @@ static cudaError_t copy(void *to, const void *from, size_t bytes, cudaMemcpyKind
     cudaError_t error = check_copy(plan, kind);
     if (error != cudaSuccess)
         return error;
+    report_overlap(plan);
     if (stream->capture != nullptr && (plan.to_side == PAGEABLE || plan.from_side == PAGEABLE))
         return host_capture_lost(*stream->capture, cudaErrorStreamCaptureUnsupported);
     error = host_put(stream, work_of(plan));

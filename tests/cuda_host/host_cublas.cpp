@@ -258,6 +258,29 @@ static void run_matrix(const product &p, int matrix, float alpha, float beta)
     }
 }
 
+/* The checker's question of every column that is read. */
+static void report_unwritten(const operand &x, int batch)
+{
+    size_t never = 0;
+    for (int matrix = 0; matrix < batch; matrix++)
+        for (int col = 0; col < x.cols; col++)
+            never += tlm_host_never_written(x.at + x.step * matrix + (size_t)col * (size_t)x.lead,
+                                            (size_t)x.rows * sizeof *x.at);
+    if (never != 0)
+        tlm_host_report(TLM_HOST_UNINITIALISED, "cublasSgemm",
+                        "%zu bytes of an operand were never written", never);
+}
+
+static void report_unwritten_operands(const product &p, float alpha, float beta)
+{
+    if (alpha != 0) {
+        report_unwritten(p.a, p.batch);
+        report_unwritten(p.b, p.batch);
+    }
+    if (beta != 0)
+        report_unwritten({ p.c, p.m, p.n, p.c_lead, false, p.c_step }, p.batch);
+}
+
 static cudaError_t run_product(const product &p)
 {
     if (!all_in_memory(p)) {
@@ -271,6 +294,7 @@ static cudaError_t run_product(const product &p)
     }
     const float alpha = p.alpha != nullptr ? *p.alpha : p.alpha_value;
     const float beta = p.beta != nullptr ? *p.beta : p.beta_value;
+    report_unwritten_operands(p, alpha, beta);
     for (int matrix = 0; matrix < p.batch; matrix++)
         run_matrix(p, matrix, alpha, beta);
     return cudaSuccess;

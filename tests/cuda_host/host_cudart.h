@@ -14,9 +14,9 @@
      TLM_HOST_MEMORY=BYTES device memory, 8 GiB when unset
      TLM_HOST_GUARD=1      (of the shim) device memory is unreadable outside kernels, copies and
                            library calls
-     TLM_HOST_LEAKS=1      exit status TLM_HOST_LEAK_EXIT when something was not given back; 0: say
-                           nothing about it
-     TLM_HOST_CALLS=1      prints the calls made, at exit on stderr, as "cuda-host: calls: NAME N"
+     TLM_HOST_LEAKS=1      what was not given back is listed on stderr ("cuda-host: leak: streams:
+   1"), and the exit status is TLM_HOST_LEAK_EXIT TLM_HOST_CALLS=1      prints the calls made, at
+   exit on stderr, as "cuda-host: calls: NAME N"
  */
 #ifndef TLM_HOST_CUDART_H
 #define TLM_HOST_CUDART_H

@@ -28,7 +28,7 @@ struct host_settings {
     int driver_version = 13000;
     int major = 9, minor = 0;
     size_t memory = (size_t)8 << 30;
-    enum { SAY_NOTHING, SAY, FAIL } leaks = SAY;
+    bool leaks = false;
     bool print_calls = false;
 };
 
@@ -137,8 +137,9 @@ void host_drain(CUstream_st *stream);
 void host_drain_all(void);
 /* One piece of queued work; false: there is none. */
 bool host_step(void);
-/* A number below n. */
+/* A number below n, from the seed of the deferred mode. */
 uint64_t host_random(uint64_t n);
+void host_reseed(uint64_t seed);
 
 /* ---- captures */
 

@@ -14,7 +14,7 @@ struct stream_state {
     CUstream_st legacy;
     std::vector<CUstream_st *> streams; /* those that live or have jobs */
     size_t events_live = 0;
-    uint64_t random = 0, seed = 0;
+    uint64_t random = host_setting().defer;
 };
 
 static stream_state &state_of_streams(void)
@@ -47,16 +47,19 @@ CUstream_st *host_stream_of(cudaStream_t handle)
     return nullptr;
 }
 
-/* splitmix64, from the seed of the deferred mode */
+void host_reseed(uint64_t seed)
+{
+    state_of_streams().random = seed;
+    for (CUstream_st *stream : host_streams())
+        stream->priority = 0;
+}
+
+/* splitmix64 */
 uint64_t host_random(uint64_t n)
 {
-    stream_state &state = state_of_streams();
-    if (state.seed != host_setting().defer) {
-        state.seed = host_setting().defer;
-        state.random = state.seed;
-    }
-    state.random += 0x9e3779b97f4a7c15u;
-    uint64_t z = state.random;
+    uint64_t &state = state_of_streams().random;
+    state += 0x9e3779b97f4a7c15u;
+    uint64_t z = state;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return (z ^ (z >> 31)) % n;

@@ -4,6 +4,7 @@
 #include "test_cudart.h"
 
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 #include <cublas_v2.h>
@@ -316,6 +317,28 @@ static void test_refusals(void **)
     FINE(product.run(&one, &zero));
 }
 
+/* An operand that nothing wrote: the checker tells, the other layers compute with NaNs. */
+static void test_unwritten(void **)
+{
+    const float one = 1, zero = 0;
+    small_product product(3);
+    const unsigned expected = strcmp(tlm_host_layer(), "checked") == 0 ? 1 : 0;
+    void *fresh = nullptr;
+    float *kept = product.a.device;
+    tlm_host_quiet(1);
+    FINE(product.run(&one, &zero));
+    assert_int_equal(tlm_host_total(), 0);
+    GOOD(cudaMalloc(&fresh, 16));
+    product.a.device = (float *)fresh;
+    FINE(product.run(&one, &zero));
+    product.a.device = kept;
+    assert_int_equal(tlm_host_count(TLM_HOST_UNINITIALISED), expected);
+    assert_true(std::isnan(product.c.download()[0]));
+    tlm_host_reset();
+    tlm_host_quiet(0);
+    GOOD(cudaFree(fresh));
+}
+
 static void test_dead_handle(void **)
 {
     cublasHandle_t handle = nullptr;
@@ -335,6 +358,7 @@ int main(void)
         cmocka_unit_test_teardown(test_math_mode, test_clean),
         cmocka_unit_test_teardown(test_workspace, test_clean),
         cmocka_unit_test_teardown(test_refusals, test_clean),
+        cmocka_unit_test_teardown(test_unwritten, test_clean),
         cmocka_unit_test_teardown(test_dead_handle, test_clean),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);

@@ -216,6 +216,13 @@ static void test_copy_checks(void **)
     GOOD(cudaMemcpy(x, host, 0, cudaMemcpyDeviceToHost));
     GOOD(cudaMemcpy(x, host, TEST_BYTES, cudaMemcpyDefault));
     test_expect(x, 0);
+    tlm_host_quiet(1);
+    GOOD(cudaMemcpy(x + 1, x, TEST_BYTES / 2, cudaMemcpyDeviceToDevice));
+    assert_int_equal(tlm_host_count(TLM_HOST_USAGE), 1);
+    GOOD(cudaMemcpy(x + TEST_N / 2, x, TEST_BYTES / 2, cudaMemcpyDeviceToDevice));
+    assert_int_equal(tlm_host_total(), 1);
+    tlm_host_reset();
+    tlm_host_quiet(0);
     cudaStream_t stream = test_stream();
     GOOD(cudaStreamDestroy(stream));
     FAILS(cudaMemcpyAsync(x, host, 4, cudaMemcpyHostToDevice, stream),

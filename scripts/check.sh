@@ -7,6 +7,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
 
+# The check of the device, alone: scripts/check_gpu.sh says what it does.
+[ "${1:-}" != --gpu ] || exec scripts/check_gpu.sh "${@:2}"
+
 need "the test suite" git gcc g++ libc6-dev libgomp1 clang libclang-rt-14-dev clang-format-14 cmake ninja-build flex bison \
     pkg-config libjansson-dev libcmocka-dev python3 binutils gawk
 

@@ -2,7 +2,8 @@
    instructions.  Kernels and device functions share one code array; the registers, parameters and
    local arrays of a function are places of its own in each thread, so recursion is refused at run
    time.  Refuses with line and name what it does not know. */
-#include "ptx_internal.h"
+#include "ptx_reader.h"
+#include "ptx_scopes.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -17,30 +18,6 @@ enum {
     KERNEL_REGISTERS = 1 << 20, /* numbers of a kernel's registers until all functions are known */
     MAX_REGISTERS = 1 << 16,
     MAX_ARRAY = 1 << 26
-};
-
-struct Register {
-    int32_t number;
-    uint8_t bits;
-};
-
-struct RegisterRange { /* %r<20> */
-    int32_t first;
-    uint32_t count;
-    uint8_t bits;
-};
-
-struct Symbol {
-    Space space;
-    uint64_t value;
-    bool dynamic;      /* shared memory whose size the launch says */
-    bool by_name_only; /* a parameter of a call: memory without an address */
-};
-
-struct Scope {
-    std::map<std::string, Register> registers;
-    std::map<std::string, RegisterRange> ranges;
-    std::map<std::string, Symbol> symbols;
 };
 
 struct Declared { /* [.align N] .type name[n] */
@@ -76,18 +53,13 @@ size_t round_up(size_t n, size_t align)
     return (n + align - 1) / align * align;
 }
 
-const char *const special_names[SPECIALS] = { "%tid.x",   "%tid.y",    "%tid.z",    "%ntid.x",
-                                              "%ntid.y",  "%ntid.z",   "%ctaid.x",  "%ctaid.y",
-                                              "%ctaid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z",
-                                              "%laneid",  "%warpid" };
-
-class Parser : public Names
+class Parser : public Names, private Reader
 {
   public:
-    Parser(ptx_module &module, std::string_view text) : m_(module), tokens_(tokens_of(text))
+    Parser(ptx_module &module, std::string_view text) : Reader(text), m_(module)
     {
         m_.function_registers = SPECIALS;
-        scopes_.emplace_back();
+        scopes_.open();
     }
 
     void run()
@@ -113,115 +85,6 @@ class Parser : public Names
     }
 
   private:
-    /* ---- tokens */
-
-    const Token &peek(size_t ahead = 0) const
-    {
-        return tokens_[std::min(at_ + ahead, tokens_.size() - 1)];
-    }
-
-    uint32_t line() const
-    {
-        return peek().line;
-    }
-
-    bool is(std::string_view text, size_t ahead = 0) const
-    {
-        const Token &token = peek(ahead);
-
-        return (token.which == Token::word || token.which == Token::mark) && token.text_ == text;
-    }
-
-    bool take(std::string_view text)
-    {
-        if (!is(text))
-            return false;
-        at_++;
-        return true;
-    }
-
-    void want(std::string_view text)
-    {
-        if (!take(text))
-            fail(line(), "'" + std::string(text) + "' expected, not '" + shown() + "'");
-    }
-
-    std::string shown() const
-    {
-        return peek().which == Token::end ? "end of text" : std::string(peek().text_);
-    }
-
-    std::string word()
-    {
-        if (peek().which != Token::word)
-            fail(line(), "a name expected, not '" + shown() + "'");
-        return std::string(tokens_[at_++].text_);
-    }
-
-    uint64_t number()
-    {
-        if (peek().which != Token::number)
-            fail(line(), "a number expected, not '" + shown() + "'");
-        return number_of(std::string(tokens_[at_++].text_));
-    }
-
-    /* 12, 0x1f, 017, 0b101, 0f3F800000 (bits), 0d... (bits); a U at the end */
-    uint64_t number_of(std::string text)
-    {
-        const std::string whole = text;
-        int base = 10;
-        size_t digits = 0;
-        char *end;
-
-        if (text.size() > 2 && text[0] == '0' && strchr("xXfFdDbB", text[1]) != nullptr) {
-            digits = 2;
-            base = strchr("bB", text[1]) != nullptr ? 2 : 16;
-            if ((strchr("fF", text[1]) != nullptr && text.size() != 10) ||
-                (strchr("dD", text[1]) != nullptr && text.size() != 18))
-                fail(line(), "'" + whole + "' has a wrong number of digits");
-        } else if (text[0] == '0' && text.size() > 1) {
-            base = 8;
-        }
-        if (base != 16 && text.back() == 'U')
-            text.pop_back();
-        errno = 0;
-        const uint64_t value = strtoull(text.c_str() + digits, &end, base);
-        if (*end != '\0' || end == text.c_str() + digits || errno != 0)
-            fail(line(), "'" + whole + "' is no number of this interpreter");
-        return value;
-    }
-
-    int64_t signed_number()
-    {
-        const bool minus = take("-");
-        const uint64_t value = number();
-
-        return (int64_t)(minus ? 0 - value : value);
-    }
-
-    void skip_rest_of_line()
-    {
-        const uint32_t here = line();
-
-        while (peek().which != Token::end && line() == here)
-            at_++;
-    }
-
-    void skip_braces()
-    {
-        uint32_t depth = 0;
-
-        do {
-            if (peek().which == Token::end)
-                fail(line(), "'}' expected");
-            if (is("{"))
-                depth++;
-            if (is("}"))
-                depth--;
-            at_++;
-        } while (depth != 0);
-    }
-
     /* ---- the module */
 
     void module_item()
@@ -303,7 +166,7 @@ class Parser : public Names
     void add_symbol(const std::string &name, Space space, uint64_t value, bool dynamic = false,
                     bool by_name_only = false)
     {
-        if (!scopes_.back()
+        if (!scopes_.inner()
                  .symbols.emplace(name, Symbol{ space, value, dynamic, by_name_only })
                  .second)
             fail(line(), "'" + name + "' is declared twice");
@@ -406,7 +269,7 @@ class Parser : public Names
         made.is_kernel = is_kernel;
         made.shared_bytes = common_.shared_bytes;
         made.shared_valid = common_.shared_valid;
-        scopes_.emplace_back();
+        scopes_.open();
         if (!is_kernel && is("("))
             made.results = params(made);
         made.name = word();
@@ -416,7 +279,7 @@ class Parser : public Names
         if (!is_kernel)
             as_declared(made);
         if (take(";")) { /* a declaration: of a function of this text that comes later */
-            scopes_.pop_back();
+            scopes_.close();
             if (is_kernel)
                 fail(line(), "kernel '" + made.name + "' has no body");
             m_.functions.emplace(made.name, made);
@@ -429,7 +292,7 @@ class Parser : public Names
         body();
         made.end = (uint32_t)m_.code.size();
         end_of_function(made);
-        scopes_.pop_back();
+        scopes_.close();
         function_ = nullptr;
     }
 
@@ -453,7 +316,7 @@ class Parser : public Names
             if (old[i].bytes != made[i].bytes)
                 fail(line(), "function '" + function + "' differs from its declaration");
             made[i].offset = old[i].offset;
-            scopes_.back().symbols[made[i].name].value = old[i].offset;
+            scopes_.inner().symbols[made[i].name].value = old[i].offset;
         }
     }
 
@@ -543,17 +406,17 @@ class Parser : public Names
 
     void body()
     {
-        const size_t outer = scopes_.size();
+        const size_t outer = scopes_.depth();
 
         want("{");
         do {
             if (take("{"))
-                scopes_.emplace_back();
+                scopes_.open();
             else if (take("}"))
                 end_of_scope(outer);
             else
                 statement();
-        } while (scopes_.size() >= outer && !done_);
+        } while (scopes_.depth() >= outer && !done_);
         done_ = false;
         Inst end; /* a body may end with a label or without ret */
         end.op = OP_ret;
@@ -564,10 +427,10 @@ class Parser : public Names
 
     void end_of_scope(size_t outer)
     {
-        if (scopes_.size() == outer)
+        if (scopes_.depth() == outer)
             done_ = true;
         else
-            scopes_.pop_back();
+            scopes_.close();
     }
 
     void statement()
@@ -621,9 +484,9 @@ class Parser : public Names
             want(">");
             if (count > MAX_REGISTERS)
                 fail(line(), "too many registers");
-            scopes_.back().ranges[name] = { next_register_, (uint32_t)count, type.bits };
+            scopes_.inner().ranges[name] = { next_register_, (uint32_t)count, type.bits };
         } else {
-            scopes_.back().registers[name] = { next_register_, type.bits };
+            scopes_.inner().registers[name] = { next_register_, type.bits };
         }
         next_register_ += (int32_t)count;
         if (next_register_ > (int32_t)KERNEL_REGISTERS + MAX_REGISTERS ||
@@ -711,7 +574,7 @@ class Parser : public Names
         const std::string name = word();
         Register found;
 
-        if (find_register(name, found) == 0 || found.bits != 1)
+        if (scopes_.find_register(name, found) == 0 || found.bits != 1)
             fail(line(), "'" + name + "' is no predicate");
         inst.guarded = true;
         inst.guard = found.number;
@@ -769,7 +632,7 @@ class Parser : public Names
     {
         const Symbol *symbol = nullptr;
 
-        if (find_symbol(name, symbol) == 0 || symbol->space != Space::local)
+        if (scopes_.find_symbol(name, symbol) == 0 || symbol->space != Space::local)
             fail(line(), "'" + name + "' is no parameter of a call");
         return symbol->value;
     }
@@ -870,8 +733,8 @@ class Parser : public Names
             return o;
         }
         const Symbol *symbol = nullptr;
-        const size_t symbol_depth = find_symbol(name, symbol);
-        if (find_register(name, found) > symbol_depth) {
+        const size_t symbol_depth = scopes_.find_symbol(name, symbol);
+        if (scopes_.find_register(name, found) > symbol_depth) {
             o.which = Operand::reg;
             o.bits = found.bits;
             o.number = found.number;
@@ -909,49 +772,6 @@ class Parser : public Names
         return o;
     }
 
-    /* Both give the depth of the scope, 0: not found. */
-    size_t find_register(const std::string &name, Register &found) const
-    {
-        for (int32_t i = 0; i < SPECIALS; i++) {
-            if (name == special_names[i]) {
-                found = { i, 32 };
-                return scopes_.size();
-            }
-        }
-        const size_t digits = name.find_last_not_of("0123456789") + 1;
-        for (size_t depth = scopes_.size(); depth > 0; depth--) {
-            const Scope &scope = scopes_[depth - 1];
-            const auto one = scope.registers.find(name);
-            if (one != scope.registers.end()) {
-                found = one->second;
-                return depth;
-            }
-            if (digits == name.size() || name.size() - digits > 6)
-                continue;
-            const auto range = scope.ranges.find(name.substr(0, digits));
-            if (range == scope.ranges.end())
-                continue;
-            const uint32_t i = (uint32_t)strtoul(name.c_str() + digits, nullptr, 10);
-            if (i >= range->second.count)
-                return 0;
-            found = { range->second.first + (int32_t)i, range->second.bits };
-            return depth;
-        }
-        return 0;
-    }
-
-    size_t find_symbol(const std::string &name, const Symbol *&found) const
-    {
-        for (size_t depth = scopes_.size(); depth > 0; depth--) {
-            const auto symbol = scopes_[depth - 1].symbols.find(name);
-            if (symbol != scopes_[depth - 1].symbols.end()) {
-                found = &symbol->second;
-                return depth;
-            }
-        }
-        return 0;
-    }
-
     /* ---- the end */
 
     void finish()
@@ -986,7 +806,7 @@ class Parser : public Names
     {
         const Symbol *symbol = nullptr;
 
-        if (find_symbol(fixup.name, symbol) == 0 || symbol->space != Space::global)
+        if (scopes_.find_symbol(fixup.name, symbol) == 0 || symbol->space != Space::global)
             fail(fixup.line, "'" + fixup.name + "' is no variable with an address");
         uint64_t value = symbol->value + (uint64_t)fixup.offset;
         value = (value & fixup.mask) >> __builtin_ctzll(fixup.mask);
@@ -999,9 +819,7 @@ class Parser : public Names
     };
 
     ptx_module &m_;
-    std::vector<Token> tokens_;
-    size_t at_ = 0;
-    std::vector<Scope> scopes_;
+    Scopes scopes_;
     std::map<uint64_t, int32_t> constants_;
     std::map<std::string, uint32_t> labels_, tables_;
     std::vector<LabelFixup> fixups_;
@@ -1030,82 +848,6 @@ ptx_module *ptx_load(const char *text, size_t bytes, char *error)
         ptx::put_error(error, e.text);
     } catch (const std::bad_alloc &) {
         ptx::put_error(error, "ptx: out of memory");
-    }
-    return nullptr;
-}
-
-void ptx_free(ptx_module *module)
-{
-    delete module;
-}
-
-uint32_t ptx_target(const ptx_module *module)
-{
-    return module->target;
-}
-
-uint32_t ptx_kernel_count(const ptx_module *module)
-{
-    return (uint32_t)module->kernels.size();
-}
-
-const ptx_kernel *ptx_kernel_at(const ptx_module *module, uint32_t i)
-{
-    return module->kernels[i].get();
-}
-
-const ptx_kernel *ptx_find(const ptx_module *module, const char *name)
-{
-    for (const std::unique_ptr<ptx_kernel> &kernel : module->kernels) {
-        if (kernel->function.name == name)
-            return kernel.get();
-    }
-    return nullptr;
-}
-
-const char *ptx_kernel_name(const ptx_kernel *kernel)
-{
-    return kernel->function.name.c_str();
-}
-
-uint32_t ptx_param_count(const ptx_kernel *kernel)
-{
-    return (uint32_t)kernel->function.params.size();
-}
-
-size_t ptx_param_bytes(const ptx_kernel *kernel, uint32_t i)
-{
-    return kernel->function.params[i].bytes;
-}
-
-size_t ptx_param_offset(const ptx_kernel *kernel, uint32_t i)
-{
-    return kernel->function.params[i].offset;
-}
-
-uint32_t ptx_max_threads(const ptx_kernel *kernel)
-{
-    return kernel->function.max_threads;
-}
-
-size_t ptx_shared_bytes(const ptx_kernel *kernel)
-{
-    return kernel->function.shared_bytes;
-}
-
-size_t ptx_local_bytes(const ptx_kernel *kernel)
-{
-    return kernel->function.local_bytes;
-}
-
-void *ptx_variable(const ptx_module *module, const char *name, size_t *bytes)
-{
-    for (const ptx::Variable &variable : module->variables) {
-        if (variable.name == name) {
-            if (bytes != nullptr)
-                *bytes = variable.bytes;
-            return variable.at;
-        }
     }
     return nullptr;
 }

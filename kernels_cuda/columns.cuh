@@ -9,8 +9,9 @@
 #include "rows.cuh"
 
 enum { TLMK_OWN_LANES = TLMK_LANES / TLMK_WARPS };
-static_assert(TLMK_OWN_LANES == TLMK_WARPS, "both halves of tlmk_column_halve combine 8 values");
-static_assert(TLMK_COLUMNS == TLMK_WARP, "a warp reads a row of its columns");
+static_assert((int)TLMK_OWN_LANES == (int)TLMK_WARPS,
+              "both halves of tlmk_column_halve combine 8 values");
+static_assert((int)TLMK_COLUMNS == (int)TLMK_WARP, "a warp reads a row of its columns");
 
 struct tlmk_column {
     uint32_t outer, column;
@@ -155,9 +156,7 @@ TLM_INLINE struct tlmk_terms<COUNT> tlmk_column_sums(uint32_t rows, bool inside,
             tlmk_column_carry(&two, chunk / TLM_REDUCE_CHUNK - 1, &one);
             tlmk_lanes_begin(&one);
         }
-        tlmk_column_chunk(&zero, first,
-                          rows - first < TLM_REDUCE_CHUNK ? rows - first : TLM_REDUCE_CHUNK, inside,
-                          term);
+        tlmk_column_chunk(&zero, first, tlmk_chunk_terms(rows, first), inside, term);
         tlmk_column_carry(&one, chunk, &zero);
     }
     if (chunks <= TLM_REDUCE_CHUNK)

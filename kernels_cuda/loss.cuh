@@ -30,9 +30,8 @@ TLM_INLINE void tlmk_f32_mse_chunks__cuda_tree64(float *parts, const float *a, c
 
     if (chunk >= TLMK_CHUNKS(n))
         return;
-    const float sum =
-        tlmk_chunk_sum(first, n - first < TLM_REDUCE_CHUNK ? n - first : TLM_REDUCE_CHUNK,
-                       [&](uint32_t j) { return (a[j] - b[j]) * (a[j] - b[j]); });
+    const float sum = tlmk_chunk_sum(first, tlmk_chunk_terms(n, first),
+                                     [&](uint32_t j) { return (a[j] - b[j]) * (a[j] - b[j]); });
 
     if (tlm_lane() == 0)
         parts[chunk] = sum;

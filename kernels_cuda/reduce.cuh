@@ -62,8 +62,7 @@ TLM_INLINE void tlmk_f32_reduce_chunks__cuda_tree64(float *parts, const float *x
     if (part >= outer * chunks)
         return;
     const float sum =
-        tlmk_chunk_sum(first, length - first < TLM_REDUCE_CHUNK ? length - first : TLM_REDUCE_CHUNK,
-                       [&](uint32_t j) { return from[j]; });
+        tlmk_chunk_sum(first, tlmk_chunk_terms(length, first), [&](uint32_t j) { return from[j]; });
 
     if (tlm_lane() == 0)
         parts[part] = sum;

@@ -14,7 +14,8 @@
 #include "device.cuh"
 
 enum { TLMK_LANES = 64 };
-static_assert(TLMK_ROW_ALONE == 2 * TLM_REDUCE_CHUNK, "a warp's row is at most two chunks");
+static_assert((int)TLMK_ROW_ALONE == 2 * (int)TLM_REDUCE_CHUNK,
+              "a warp's row is at most two chunks");
 
 /* The part of this thread. */
 struct tlmk_row {
@@ -51,6 +52,14 @@ TLM_INLINE float tlmk_warp_sum(float low, float high)
     for (int half = TLMK_WARP / 2; half > 0; half /= 2)
         sum += __shfl_xor_sync(TLMK_ALL_LANES, sum, half);
     return sum;
+}
+
+/* The terms of the chunk that begins at `first`. */
+TLM_INLINE uint32_t tlmk_chunk_terms(uint32_t n, uint32_t first)
+{
+    const uint32_t left = n - first, most = TLM_REDUCE_CHUNK;
+
+    return left < most ? left : most;
 }
 
 /* One chunk by one warp: the terms first .. first + count - 1. */
@@ -105,9 +114,7 @@ TLM_INLINE float tlmk_block_sum(uint32_t n, Term term)
             float result = 0.0f;
 
             if (first + lane < chunks)
-                result = tlmk_chunk_sum(begin,
-                                        n - begin < TLM_REDUCE_CHUNK ? n - begin : TLM_REDUCE_CHUNK,
-                                        term);
+                result = tlmk_chunk_sum(begin, tlmk_chunk_terms(n, begin), term);
             if (tlm_lane() == 0)
                 parts[lane] = result;
         }

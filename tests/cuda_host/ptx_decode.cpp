@@ -333,7 +333,7 @@ class Decoder
             inst_.space = Space::local; /* of a device function */
         else if (o.is_symbol && o.space != inst_.space)
             wrong("a symbol of another state space");
-        if (o.which == Operand::reg && o.bits == 32 && inst_.space != Space::shared)
+        if (o.bits == 32 && inst_.space != Space::shared)
             wrong("an address of 32 bits");
     }
 

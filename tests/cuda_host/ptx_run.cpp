@@ -34,6 +34,11 @@ class Run
   private:
     struct Range {
         u64 begin, end;
+
+        bool holds(u64 address, u32 bytes) const
+        {
+            return address >= begin && address < end && bytes <= end - address;
+        }
     };
 
     void check() const;
@@ -352,17 +357,17 @@ bool Run::grow_range(u64 address, u32 bytes)
 
 unsigned char *Run::global(const Thread &t, u64 address, u32 bytes)
 {
-    if (address >= range_.begin && address + bytes <= range_.end)
+    if (range_.holds(address, bytes))
         return (unsigned char *)address;
     for (const Range &range : ranges_) {
-        if (address >= range.begin && address + bytes <= range.end) {
+        if (range.holds(address, bytes)) {
             range_ = range;
             return (unsigned char *)address;
         }
     }
     for (const Variable &variable : m_.variables) {
         const u64 begin = (u64)variable.at;
-        if (address >= begin && address + bytes <= begin + variable.bytes)
+        if (Range{ begin, begin + variable.bytes }.holds(address, bytes))
             return (unsigned char *)address;
     }
     if (address < LOWEST_ADDRESS || address > UINT64_MAX - bytes)

@@ -5,9 +5,10 @@
    Sums are eight interleaved chains added at the end: neither the order of our own kernels nor that
    of any cuBLAS, so that nobody's bits come to rely on one.  With CUBLAS_TF32_TENSOR_OP_MATH the
    operands lose their low 13 bits, as on a device: a program that meant full precision shows it.
-   A workspace of the caller is overwritten. */
+   A workspace of the caller is overwritten at both ends. */
 #include "host_runtime.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include <cublas_v2.h>
@@ -281,6 +282,22 @@ static void report_unwritten_operands(const product &p, float alpha, float beta)
         report_unwritten({ p.c, p.m, p.n, p.c_lead, false, p.c_step }, p.batch);
 }
 
+static void spoil(void *start, size_t bytes)
+{
+    memset(start, 0xff, bytes);
+    tlm_host_mark_initialised(start, bytes);
+}
+
+/* Both ends of it: a workspace is large, and products are many. */
+static void spoil_workspace(const product &p)
+{
+    const size_t end = std::min(p.workspace_bytes, (size_t)4096);
+    if (end == 0 || !tlm_host_is_device(p.workspace, p.workspace_bytes))
+        return;
+    spoil(p.workspace, end);
+    spoil((unsigned char *)p.workspace + p.workspace_bytes - end, end);
+}
+
 static cudaError_t run_product(const product &p)
 {
     if (!all_in_memory(p)) {
@@ -288,10 +305,7 @@ static cudaError_t run_product(const product &p)
         return cudaErrorIllegalAddress;
     }
     const host_memory_open open;
-    if (p.workspace_bytes != 0 && tlm_host_is_device(p.workspace, p.workspace_bytes)) {
-        memset(p.workspace, 0xff, p.workspace_bytes);
-        tlm_host_mark_initialised(p.workspace, p.workspace_bytes);
-    }
+    spoil_workspace(p);
     const float alpha = p.alpha != nullptr ? *p.alpha : p.alpha_value;
     const float beta = p.beta != nullptr ? *p.beta : p.beta_value;
     report_unwritten_operands(p, alpha, beta);

@@ -150,13 +150,11 @@ static bool compile(const char *name, const char *dir, const char *flags)
     return false;
 }
 
-static bool load(struct ops_program *p, const char *name, const char *dir)
+bool ops_program_load(struct ops_program *p, const struct ops_list *list, const char *path)
 {
-    char path[1024];
     void *symbol;
     int (*entry)(int, char **);
 
-    snprintf(path, sizeof path, "%s/%s.so", dir, name);
     p->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     symbol = p->handle ? dlsym(p->handle, "main") : NULL;
     if (!symbol) {
@@ -165,10 +163,13 @@ static bool load(struct ops_program *p, const char *name, const char *dir)
     }
     memcpy(&entry, &symbol, sizeof entry);
     entry(0, (char **)(void *)&p->program);
-    return p->program != NULL;
+    if (p->program->infer_count == list->count)
+        return true;
+    fprintf(stderr, "%u forms, wanted %u\n", p->program->infer_count, list->count);
+    return false;
 }
 
-bool ops_program_open(struct ops_program *p, const struct ops_list *list, const char *name,
+bool ops_program_emit(struct ops_program *p, const struct ops_list *list, const char *name,
                       const char *profile, const char *dir)
 {
     struct compilation c;
@@ -176,16 +177,21 @@ bool ops_program_open(struct ops_program *p, const struct ops_list *list, const 
 
     *p = (struct ops_program){ .handle = NULL };
     build_module(&c, list, name);
-    /* levels do not exist for reference kernels: compile them once */
-    done = emit(p, &c, profile, dir) &&
-           compile(name, dir, strncmp(profile, "reference", 9) == 0 ? "-DTLM_ONLY_BASE" : "") &&
-           load(p, name, dir);
-    if (done && p->program->infer_count != list->count) {
-        fprintf(stderr, "%u forms, wanted %u\n", p->program->infer_count, list->count);
-        done = false;
-    }
+    done = emit(p, &c, profile, dir);
     tlmc_arena_free(&c.arena);
     return done;
+}
+
+bool ops_program_open(struct ops_program *p, const struct ops_list *list, const char *name,
+                      const char *profile, const char *dir)
+{
+    char path[1024];
+
+    snprintf(path, sizeof path, "%s/%s.so", dir, name);
+    /* levels do not exist for reference kernels: compile them once */
+    return ops_program_emit(p, list, name, profile, dir) &&
+           compile(name, dir, strncmp(profile, "reference", 9) == 0 ? "-DTLM_ONLY_BASE" : "") &&
+           ops_program_load(p, list, path);
 }
 
 void ops_program_close(struct ops_program *p)
@@ -337,20 +343,28 @@ static void run_model(struct ops_outcome *o, const struct ops_program *p,
     const struct ops_case *c = &list->cases[index];
     const tlm_form *form = &p->program->infer[index];
     const tlm_param *params;
-    size_t count;
+    size_t had, count;
+    uint32_t first;
 
     o->status = p->program->create(model, options);
     if (o->status != TLM_OK)
         return;
-    params = p->program->params(model, &count);
-    if (count > 0)
-        params += first_state(list, index);
-    fill(c, form, params, model);
+    params = p->program->params(model, &had);
+    first = had > 0 ? first_state(list, index) : 0;
+    fill(c, form, had > 0 ? params + first : params, model);
     o->status = form->run(model);
     if (o->status == TLM_OK)
-        collect(o, c, form, params, model);
-    else
+        o->status = p->program->wait(model);
+    if (o->status == TLM_OK) {
+        params = p->program->params(model, &count); /* where states are on a device: fetches them */
+        if (count == had)
+            collect(o, c, form, had > 0 ? params + first : params, model);
+        else
+            o->status = TLM_ERR_STATE;
+    }
+    if (o->status != TLM_OK)
         snprintf(o->error, sizeof o->error, "%s", p->program->error(model));
+    p->program->destroy(model);
 }
 
 struct ops_outcome ops_run(const struct ops_program *p, const struct ops_list *list, uint32_t index,
@@ -368,6 +382,7 @@ struct ops_outcome ops_run(const struct ops_program *p, const struct ops_list *l
     options.seed = OPS_SEED;
     options.threads = machine.threads;
     options.cpu = machine.cpu;
+    options.no_graph = machine.no_graph;
     options.error_text = o.error;
     if (machine.threads > 1) {
         options.parallel = cut;

@@ -1,6 +1,6 @@
-/* The cases of an op as an emitted program: one form a case, planned under a profile, emitted as C,
-   compiled into a shared object and loaded; and runs of single cases through the emitted API, with
-   guards around every memory block. */
+/* The cases of an op as an emitted program: one form a case, planned under a profile, emitted as C
+   (for CUDA also as device code), compiled into a shared object and loaded; and runs of single
+   cases through the emitted API, with guards around every memory block. */
 #ifndef TLMC_TESTS_OPS_EMITTED_H
 #define TLMC_TESTS_OPS_EMITTED_H
 
@@ -14,7 +14,11 @@ struct ops_program {
     uint32_t steps[OPS_MAX_CASES]; /* of each case's plan that are code */
 };
 
-/* Emits into `dir`, which is made.  False with what went wrong on stderr. */
+/* All return false with what went wrong on stderr.  emit: into `dir`, which is made; load: a shared
+   object; open: a program for the CPU, both and the compiler between them. */
+bool ops_program_emit(struct ops_program *p, const struct ops_list *list, const char *name,
+                      const char *profile, const char *dir);
+bool ops_program_load(struct ops_program *p, const struct ops_list *list, const char *path);
 bool ops_program_open(struct ops_program *p, const struct ops_list *list, const char *name,
                       const char *profile, const char *dir);
 void ops_program_close(struct ops_program *p);
@@ -23,6 +27,7 @@ struct ops_machine {
     tlm_cpu cpu;
     uint32_t
         threads; /* 1: the calling thread; 2: two uneven pieces, last one first; 5: five threads */
+    bool no_graph; /* CUDA: kernel by kernel */
 };
 
 enum { OPS_SEED = 7 };
@@ -36,7 +41,8 @@ struct ops_outcome {
     const char *broken; /* a guard that was overwritten; NULL: none */
 };
 
-/* Runs case `index` of the list in a fresh model.  TLM_ERR_CPU: this processor lacks the level. */
+/* Runs case `index` of the list in a fresh model and waits for it.  TLM_ERR_CPU: this processor
+   lacks the level. */
 struct ops_outcome ops_run(const struct ops_program *p, const struct ops_list *list, uint32_t index,
                            struct ops_machine machine);
 void ops_outcome_free(struct ops_outcome *outcome);

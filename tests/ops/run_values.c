@@ -6,8 +6,7 @@
      run_values OP native_c|reference DIR
      run_values groups/KIND native_c DIR        composed cases: several ops, and in how many steps
    they run */
-#include "emitted.h"
-#include "exact.h"
+#include "compare.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,123 +45,38 @@ static const struct ops_case *case_of(const struct one *one)
 
 static struct ops_outcome run(const struct one *one, tlm_cpu cpu, uint32_t threads)
 {
-    const struct ops_machine machine = { cpu, threads };
+    const struct ops_machine machine = { .cpu = cpu, .threads = threads };
     const struct ops_outcome o =
         ops_run(&one->suite->program, one->suite->list, one->index, machine);
 
-    if (o.broken)
-        fail_msg("the run wrote past the end of the %s block", o.broken);
-    if (case_of(one)->out_of_range) {
-        assert_int_equal(o.status, TLM_ERR_INDEX);
-        assert_non_null(strstr(o.error, "out of range"));
-    } else if (o.status != TLM_OK) {
-        fail_msg("status %d: %s", o.status, o.error);
-    }
+    ops_check_status(case_of(one), &o);
     return o;
-}
-
-/* ---- against the interpreter */
-
-static void compare_values(const struct ops_case *c, const struct ops_outcome *o,
-                           const struct ops_result *want, const struct ops_result *absolute)
-{
-    const bool pointwise = tlmc_op_info(c->row->op)->family == TLMC_POINTWISE;
-    struct ops_scales scales = { .operands = want->inputs,
-                                 .elementwise = pointwise && !c->compose };
-    char text[200];
-
-    for (uint32_t i = 0; i < want->built.result_count; i++) {
-        scales.absolute = absolute ? &absolute->values[want->built.results[i]] : NULL;
-        if (!ops_near(c->row, o->results[i].data.any, &want->values[want->built.results[i]],
-                      &scales, text))
-            fail_msg("result %u, %s", i, text);
-    }
-    for (uint32_t i = 0; i < c->operand_count; i++) {
-        if (c->operands[i].role == OPS_STATE &&
-            !ops_near(c->row, o->states[i].data.any, &want->states[i], &scales, text))
-            fail_msg("state %u, %s", i, text);
-    }
 }
 
 static void test_value(void **state)
 {
     const struct one *one = *state;
-    const struct ops_case *c = case_of(one);
-    struct tlmc_arena arena = { 0 };
     struct ops_outcome o = run(one, one->cpu, 1);
-    struct ops_result want = ops_interpret(c, &arena, false, OPS_SEED, 0), absolute;
 
-    assert_true(want.ok != c->out_of_range);
-    if (!c->out_of_range && c->row->scale == OPS_ABSOLUTE) {
-        absolute = ops_interpret(c, &arena, true, OPS_SEED, 0);
-        compare_values(c, &o, &want, &absolute);
-        ops_result_free(&absolute);
-    } else if (!c->out_of_range) {
-        compare_values(c, &o, &want, NULL);
-    }
-    ops_result_free(&want);
+    ops_check_value(case_of(one), &o);
     ops_outcome_free(&o);
-    tlmc_arena_free(&arena);
-}
-
-/* ---- against the written arithmetic */
-
-struct contract {
-    struct ops_buffer operands[OPS_MAX_OPERANDS], results[OPS_MAX_RESULTS];
-};
-
-static struct contract contract_of(const struct ops_case *c)
-{
-    struct tlmc_arena arena = { 0 };
-    const struct ops_graph built = ops_build(c, &arena, 0);
-    struct contract k = { .operands = { { .data = { NULL } } } };
-
-    for (uint32_t i = 0; i < c->operand_count; i++) {
-        struct tlmc_tensor data;
-
-        if (c->operands[i].role == OPS_ABSENT)
-            continue;
-        data = ops_data(c, i);
-        k.operands[i] = ops_buffer_of(&data);
-        tlmc_tensor_free(&data, 1);
-    }
-    for (uint32_t i = 0; i < built.result_count; i++)
-        k.results[i] = ops_buffer_new(tlmc_value_type(built.graph, built.results[i]));
-    ops_exact_graph(c, &built, k.operands, k.results);
-    tlmc_arena_free(&arena);
-    return k;
-}
-
-static void compare_bits(const struct ops_case *c, const struct ops_outcome *o,
-                         const struct contract *k, uint32_t threads)
-{
-    char text[200];
-
-    for (uint32_t i = 0; i < OPS_MAX_RESULTS && o->results[i].data.any; i++)
-        if (!ops_same_bits(&k->results[i].type, o->results[i].data.any, k->results[i].data.any,
-                           text))
-            fail_msg("%u pieces, result %u, %s", threads, i, text);
-    for (uint32_t i = 0; i < c->operand_count; i++)
-        if (c->operands[i].role == OPS_STATE &&
-            !ops_same_bits(&k->operands[i].type, o->states[i].data.any, k->operands[i].data.any,
-                           text))
-            fail_msg("%u pieces, state %u, %s", threads, i, text);
 }
 
 static void test_bits(void **state)
 {
     const struct one *one = *state;
     const struct ops_case *c = case_of(one);
-    struct contract k = contract_of(c);
+    struct ops_contract k = ops_contract_of(c);
 
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
         struct ops_outcome o = run(one, one->cpu, pieces[i]);
+        char how[32];
 
-        compare_bits(c, &o, &k, pieces[i]);
+        snprintf(how, sizeof how, "%u pieces", pieces[i]);
+        ops_check_bits(c, &o, &k, how);
         ops_outcome_free(&o);
     }
-    ops_buffer_free(k.operands, OPS_MAX_OPERANDS);
-    ops_buffer_free(k.results, OPS_MAX_RESULTS);
+    ops_contract_free(&k);
 }
 
 /* Composed cases: fused as far as the case says. */
@@ -183,7 +97,8 @@ static void test_level_missing(void **state)
 
 static bool has_level(const struct suite *suite, tlm_cpu cpu)
 {
-    struct ops_outcome o = ops_run(&suite->program, suite->list, 0, (struct ops_machine){ cpu, 1 });
+    struct ops_outcome o =
+        ops_run(&suite->program, suite->list, 0, (struct ops_machine){ .cpu = cpu, .threads = 1 });
     const bool has = o.status != TLM_ERR_CPU;
 
     ops_outcome_free(&o);

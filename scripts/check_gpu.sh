@@ -68,7 +68,7 @@ command -v python3 >/dev/null || die "missing: python3"
 
 detect() {
     quietly "$work/probe.log" "$compiler" -std=c11 -O1 -D_POSIX_C_SOURCE=200809L -Iruntime -isystem "$headers" tests/gpu/probe.c \
-        runtime/cuda_guard.c runtime/cuda_probe.c "$libraries/libcudart_static.a" -ldl -lrt -lpthread -lm -o "$work/probe" || exit 2
+        runtime/cuda_guard.c runtime/cuda_probe.c runtime/cuda_buffer.c "$libraries/libcudart_static.a" -ldl -lrt -lpthread -lm -o "$work/probe" || exit 2
     "$work/probe" >"$work/device.txt" 2>"$work/device.err"
     case $? in
     0) ;;
@@ -106,7 +106,7 @@ install_tools() {
         DEBIAN_FRONTEND=noninteractive timeout 80 apt-get install -y -qq --no-install-recommends "$@" >>"$work/apt.log" 2>&1
 }
 
-targets=(tlmc tlm tlm_cuda run_values compile_cu)
+targets=(tlmc tlm tlm_cuda compile_cu run_ops)
 build_tlmc() {
     local generator=() archive
     command -v ninja >/dev/null && generator=(-G Ninja)

@@ -1,7 +1,9 @@
 /* kernel_table CATALOGUE.cu PAGE.md: compiles the catalogue of device code for every architecture
    that the kernels are written for and checks each kernel by the rule of a build: one struct,
-   registers, no stack, shared memory.  Then compares the page with the table of what was found;
-   another version of NVRTC than the page's finds other numbers, so then only the rule counts.
+   registers, no stack, shared memory.  Then compares the page with the table of what was found:
+   registers within one unit of their allocation, since NVRTC orders its work by addresses of its
+   own memory and so allocates a few more or less from run to run; all else exactly.  Another
+   version of NVRTC than the page's finds other numbers, so then only the rule counts.
    UPDATE_GOLDEN=1 writes the page.  Exit 77, a counted skip, where there is no NVRTC. */
 #define _POSIX_C_SOURCE 200809L
 #include "file.h"
@@ -14,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SKIP = 77, MOST_ARCHS = 8, MOST_FILE = 64 << 20, THREADS = 256 };
+enum { SKIP = 77, MOST_ARCHS = 8, MOST_FILE = 64 << 20, THREADS = 256, REGISTER_GRAIN = 8 };
 
 static const unsigned wanted_archs[] = { 75, 80, 90, 100, 120 };
 
@@ -122,13 +124,15 @@ static void put_page(const struct table *t, struct tlmc_strbuf *out)
                        t->nvrtc.major, t->nvrtc.minor);
     tlmc_strbuf_printf(
         out,
-        "Generated: the test `cuda/kernel_table` compares this page with what NVRTC makes of "
-        "`kernels_cuda/catalogue.cu`, and\n`UPDATE_GOLDEN=1` rewrites it. Registers are a "
-        "thread's, for each architecture; shared memory is a block's, stack a\nthread's, both in "
-        "bytes and the largest of all architectures. A block has %d threads. Every kernel has one "
-        "parameter, no\nstack (so no spills), at most 48 KiB of shared memory, and a block of it "
-        "fits the registers of a multiprocessor; `tlmc\nbuild` checks the same of each kernel of a "
-        "program.\n\n",
+        "Generated: the test `cuda/kernel_table` compares this page with what NVRTC makes of\n"
+        "`kernels_cuda/catalogue.cu`, and `UPDATE_GOLDEN=1` rewrites it. Registers are a thread's, "
+        "for each\narchitecture, and differ a little from run to run of NVRTC; shared memory is a "
+        "block's, stack a\nthread's, both in bytes and the largest of all architectures. A block "
+        "has %d threads.\n\nEvery kernel has one parameter, no stack (so no spills), at most 48 "
+        "KiB "
+        "of shared memory, and a block\nfits the registers of a multiprocessor. `tlmc build` "
+        "checks "
+        "the same of each kernel of a program.\n\n",
         THREADS);
     tlmc_strbuf_add(out, "| kernel |");
     for (unsigned i = 0; i < t->images.arch_count; i++)
@@ -141,7 +145,53 @@ static void put_page(const struct table *t, struct tlmc_strbuf *out)
         put_row(t, k, out);
 }
 
-static bool compare(const struct tlmc_strbuf *made, const char *path)
+/* The number in a field of a row, and the field behind it. */
+static bool next_number(const char **field, long *number)
+{
+    char *end;
+
+    *number = strtol(*field, &end, 10);
+    if (end == *field || strncmp(end, " |", 2) != 0)
+        return false;
+    *field = end + 2;
+    return true;
+}
+
+/* "| name | registers... | shared | stack |" */
+static bool rows_agree(const char *a, const char *b, unsigned archs)
+{
+    const char *x = strstr(a + 1, "|"), *y = strstr(b + 1, "|");
+    long m, n;
+
+    if (!x || !y || x - a != y - b || strncmp(a, b, (size_t)(x - a)) != 0)
+        return false;
+    x++;
+    y++;
+    for (unsigned i = 0; i < archs + 2; i++) {
+        const long most = i < archs ? REGISTER_GRAIN : 0;
+
+        if (!next_number(&x, &m) || !next_number(&y, &n) || labs(m - n) > most)
+            return false;
+    }
+    return true;
+}
+
+static bool pages_agree(const char *a, const char *b, unsigned archs)
+{
+    while (*a && *b) {
+        const size_t n = strcspn(a, "\n"), m = strcspn(b, "\n");
+
+        if ((n != m || strncmp(a, b, n) != 0) && !rows_agree(a, b, archs)) {
+            fprintf(stderr, "the page has:  %.*s\nwhat was made: %.*s\n", (int)n, a, (int)m, b);
+            return false;
+        }
+        a += n + (a[n] == '\n');
+        b += m + (b[m] == '\n');
+    }
+    return *a == *b;
+}
+
+static bool compare(const struct table *t, const struct tlmc_strbuf *made, const char *path)
 {
     const size_t head = strcspn(made->text, "\n");
     struct tlm_bytes page = { 0 };
@@ -152,9 +202,8 @@ static bool compare(const struct tlmc_strbuf *made, const char *path)
     if (!read_text(path, &page))
         return false;
     if (page.size < head || memcmp(page.data, made->text, head) != 0) {
-        printf("the page is of another NVRTC: only the rule was checked, for %.*s\n", (int)head,
-               made->text);
-    } else if (page.size != made->length || memcmp(page.data, made->text, page.size) != 0) {
+        printf("the page is of another NVRTC: only the rule was checked\n");
+    } else if (!pages_agree((const char *)page.data, made->text, t->images.arch_count)) {
         fprintf(stderr, "%s is not current; UPDATE_GOLDEN=1 rewrites it\n", path);
         ok = false;
     }
@@ -194,7 +243,7 @@ static bool run(struct table *t, const char *catalogue, const char *page)
     if (ok) {
         put_page(t, &made);
         printf("%u kernels for %u architectures\n", t->count, t->images.arch_count);
-        ok = compare(&made, page);
+        ok = compare(t, &made, page);
     }
     tlm_bytes_free(&text);
     tlmc_strbuf_free(&made);

@@ -65,6 +65,9 @@ def quickstart(folder):
     others = [n for n in needed(out) if not re.match(r"lib(c|m|dl|rt|pthread)\.so|ld-linux", n)]
     equal(others, [], "shared libraries besides the C library's")
     run([out, "--help"]).ok()
+    r = run([out, "--steps", "2"])
+    if r.status:
+        r.fails(3, "CUDA was requested and this is a CUDA build")
 
 
 def large(folder):
@@ -130,7 +133,7 @@ def stub(folder):
     r = tlmc("build", "--device", "cuda", "-o", out, "--keep", folder + "/k", QUICKSTART).ok()
     check("note: this tlmc was built without the CUDA toolkit" in r.err, r.err)
     equal(images(folder + "/k", "quickstart_mlp"), [], "images")
-    run([out, "--train"]).fails(2, "without CUDA")
+    run([out, "--train"]).fails(3, "linked to tlmc's stub of the CUDA runtime")
     tlmc("build", "--device", "cuda", "--arch", "80", "-o", out, QUICKSTART).fails(2, "built with the CUDA toolkit")
 
 

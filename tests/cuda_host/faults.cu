@@ -179,6 +179,17 @@ FAULT(block_reads_another)
         m->y[i] = m->y[i - TLMK_THREADS];
 }
 
+/* The last block reads what all others read, and writes it: its barrier orders nothing for them. */
+FAULT(last_block_writes)
+{
+    const uint32_t t = threadIdx.x;
+    const float value = m->y[t];
+
+    __syncthreads();
+    if (blockIdx.x == gridDim.x - 1)
+        m->y[t] = value + m->x[t];
+}
+
 /* ---- outside memory */
 
 FAULT(global_one_beyond)
@@ -262,6 +273,15 @@ FAULT(shared_unwritten)
     if (t < TLMK_THREADS - 1)
         s[t] = m->x[t];
     __syncthreads();
+    m->y[t] = s[t];
+}
+
+FAULT(shared_sum_unwritten) /* right where fresh memory is 0 */
+{
+    TLM_SHARED(float, s, TLMK_THREADS);
+    const uint32_t t = threadIdx.x;
+
+    s[t] += m->x[t];
     m->y[t] = s[t];
 }
 

@@ -160,6 +160,7 @@ const fault faults[] = {
       "- | wrong | wrong", "race | race wrong | race wrong" },
     { "block_reads_another", "", 2, 256, nullptr, repeated, 512, "- | wrong | wrong",
       "- | wrong | wrong", "race | race wrong | race wrong" },
+    { "last_block_writes", "", 3, 256, nullptr, itself, 256, "-", "-", "race" },
 
     { "global_one_beyond", "", 1, 256, small_y, nullptr, 0, "-", "stopped", "bounds" },
     { "global_one_before", "", 1, 256, nullptr, nullptr, 0, "-", "stopped", "bounds" },
@@ -172,6 +173,8 @@ const fault faults[] = {
     { "misaligned_quad", "", 1, 256, nullptr, nullptr, 0, "-", "stopped", "misaligned" },
 
     { "shared_unwritten", "", 1, 256, nullptr, itself, 256, "wrong", "wrong",
+      "uninitialised wrong" },
+    { "shared_sum_unwritten", "", 1, 256, nullptr, itself, 256, "wrong", "wrong",
       "uninitialised wrong" },
     { "global_unwritten", "", 1, 256, unwritten_y, itself, 8, "wrong", "wrong",
       "uninitialised wrong" },

@@ -5,6 +5,8 @@
    A buffer's handle is no address but a number, a place in a table and how often the place was
    used, so that a handle that was released, or never was one, is refused and not followed.  The
    table, the cache and the counters belong to the process and are kept under one lock. */
+#include "cuda_buffer.h"
+
 #include "cuda_probe.h"
 
 #include <inttypes.h>
@@ -293,38 +295,75 @@ tlm_status tlm_cuda_buffer_new(tlm_cuda_buffer **out, uint64_t bytes, char *erro
     return status;
 }
 
-tlm_status tlm_cuda_buffer_release(tlm_cuda_buffer *buffer, char *error)
+/* Takes the block out of a live buffer, which is none from then on.  NULL: it was none. */
+static struct buffer_block *buffer_end(tlm_cuda_buffer *buffer)
 {
     tlm_cuda_stats *const stats = &buffer_all.stats;
-    struct buffer_slot *slot;
+    struct buffer_slot *const slot = buffer_find(buffer);
     struct buffer_block *block;
-    tlm_status status = TLM_OK;
 
-    pthread_mutex_lock(&buffer_all.lock);
-    slot = buffer_find(buffer);
-    if (!slot) {
-        pthread_mutex_unlock(&buffer_all.lock);
-        return tlm_cuda_fail(error, TLM_ERR_ARGUMENT,
-                             "cuda buffer: no live buffer (NULL, or released already)");
-    }
+    if (!slot)
+        return NULL;
     block = buffer_leave_slot(slot);
     stats->live_bytes -= block->bytes;
     stats->wrappers_live--;
     stats->wrappers_finalized++;
-    if (block->address)
-        status = buffer_mark(block, error);
-    if (status != TLM_OK || block->bytes == 0) {
+    return block;
+}
+
+/* Is there room for so many bytes in the cache? */
+static bool buffer_fits_cache(uint64_t bytes)
+{
+    const tlm_cuda_stats *const stats = &buffer_all.stats;
+
+    return stats->cache_cap_bytes == 0 || (bytes <= stats->cache_cap_bytes &&
+                                           stats->cache_bytes <= stats->cache_cap_bytes - bytes);
+}
+
+/* Into the cache, or to CUDA when it does not fit. */
+static tlm_status buffer_keep(struct buffer_block *block, char *error)
+{
+    const tlm_status status = block->address ? buffer_mark(block, error) : TLM_OK;
+
+    if (status != TLM_OK || !block->address) {
         /* without its event the block may still be read: cudaFree waits for the device */
         buffer_free(block, NULL);
-    } else if (stats->cache_cap_bytes > 0 &&
-               (block->bytes > stats->cache_cap_bytes ||
-                stats->cache_bytes > stats->cache_cap_bytes - block->bytes)) {
-        status = buffer_free(block, error);
-    } else {
-        block->next = buffer_all.cache;
-        buffer_all.cache = block;
-        stats->cache_bytes += block->bytes;
+        return status;
     }
+    if (!buffer_fits_cache(block->bytes))
+        return buffer_free(block, error);
+    block->next = buffer_all.cache;
+    buffer_all.cache = block;
+    buffer_all.stats.cache_bytes += block->bytes;
+    return TLM_OK;
+}
+
+static tlm_status buffer_refuse(char *error)
+{
+    return tlm_cuda_fail(error, TLM_ERR_ARGUMENT,
+                         "cuda buffer: no live buffer (NULL, or released already)");
+}
+
+tlm_status tlm_cuda_buffer_release(tlm_cuda_buffer *buffer, char *error)
+{
+    struct buffer_block *block;
+    tlm_status status;
+
+    pthread_mutex_lock(&buffer_all.lock);
+    block = buffer_end(buffer);
+    status = block ? buffer_keep(block, error) : buffer_refuse(error);
+    pthread_mutex_unlock(&buffer_all.lock);
+    return status;
+}
+
+tlm_status tlm_cuda_buffer_discard(tlm_cuda_buffer *buffer, char *error)
+{
+    struct buffer_block *block;
+    tlm_status status;
+
+    pthread_mutex_lock(&buffer_all.lock);
+    block = buffer_end(buffer);
+    status = block ? buffer_free(block, error) : buffer_refuse(error);
     pthread_mutex_unlock(&buffer_all.lock);
     return status;
 }
@@ -363,9 +402,7 @@ static tlm_status buffer_get(const tlm_cuda_buffer *buffer, struct buffer_block 
     if (slot)
         *block = *slot->block;
     pthread_mutex_unlock(&buffer_all.lock);
-    return slot ? TLM_OK
-                : tlm_cuda_fail(error, TLM_ERR_ARGUMENT,
-                                "cuda buffer: no live buffer (NULL, or released already)");
+    return slot ? TLM_OK : buffer_refuse(error);
 }
 
 static uint64_t buffer_element_bytes(tlm_dtype dtype)

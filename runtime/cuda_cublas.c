@@ -5,6 +5,7 @@
    workspace cuBLAS repeats its results bit for bit.  Sizes beyond cuBLAS's int are refused. */
 #include "tlm_cublas.h"
 
+#include "cuda_buffer.h"
 #include "cuda_session.h"
 
 #include <cublas_v2.h>
@@ -56,7 +57,7 @@ static void product_end(void *products)
     if (library->handle)
         cublasDestroy(library->handle);
     if (library->workspace)
-        tlm_cuda_buffer_release(library->workspace, NULL);
+        tlm_cuda_buffer_discard(library->workspace, NULL);
     free(library);
 }
 

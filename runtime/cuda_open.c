@@ -2,6 +2,7 @@
    one stream, the image for this device with its kernels, the probe of the arithmetic.  What is
    missing is refused with a text that says what to do; a session that could not be opened leaves
    nothing behind. */
+#include "cuda_buffer.h"
 #include "cuda_session.h"
 #include "cuda_unpack.h"
 
@@ -396,7 +397,7 @@ void tlm_cuda_close(tlm_cuda *cuda)
     if (session->pinned)
         cudaFreeHost(session->pinned);
     if (session->arena)
-        tlm_cuda_buffer_release(session->arena, NULL);
+        tlm_cuda_buffer_discard(session->arena, NULL);
     if (session->stream)
         cudaStreamDestroy(session->stream);
     cudaGetLastError();

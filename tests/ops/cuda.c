@@ -109,6 +109,7 @@ static bool find_host(void *handle, struct ops_host *host)
     return find(handle, "tlm_host_schedule", &host->schedule) &&
            find(handle, "tlm_host_quiet", &host->quiet) &&
            find(handle, "tlm_host_total", &host->total) &&
+           find(handle, "tlm_host_count", &host->count) &&
            find(handle, "tlm_host_text", &host->text) &&
            find(handle, "tlm_host_reset", &host->reset) &&
            find(handle, "tlm_host_threads", &host->threads) &&
@@ -147,6 +148,7 @@ struct ops_outcome ops_cuda_run(struct ops_cuda *cuda, const struct ops_list *li
     static char text[1024];
     char left[512];
     struct ops_outcome o;
+    unsigned reports;
 
     cuda->host.reset();
     cuda->host.forgive();
@@ -156,9 +158,11 @@ struct ops_outcome ops_cuda_run(struct ops_cuda *cuda, const struct ops_list *li
     o = ops_run(&cuda->program, list, index, machine);
     cuda->host.empty_cache(NULL); /* the next run gets memory that nobody wrote */
     *report = NULL;
-    if (cuda->host.total() > 0) {
-        snprintf(text, sizeof text, "%u reports, the last: %s", cuda->host.total(),
-                 cuda->host.text(0));
+    reports = cuda->host.total();
+    if (list->cases[index].out_of_range)
+        reports -= cuda->host.count(TLM_HOST_UNINITIALISED);
+    if (reports > 0) {
+        snprintf(text, sizeof text, "%u reports, the last: %s", reports, cuda->host.text(0));
         *report = text;
     } else if (cuda->host.leaks(left, sizeof left) > 0) {
         snprintf(text, sizeof text, "not given back: %s", left);

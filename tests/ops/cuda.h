@@ -20,6 +20,7 @@ struct ops_host {
     int (*schedule)(const char *text);
     void (*quiet)(int on);
     unsigned (*total)(void);
+    unsigned (*count)(tlm_host_kind kind);
     const char *(*text)(unsigned back);
     void (*reset)(void);
     unsigned long long (*threads)(void);
@@ -56,7 +57,8 @@ struct ops_how {
     bool no_graph;
 };
 
-/* Runs a case; *report is NULL or what the layer reported, kept until the next run. */
+/* Runs a case; *report is NULL or what the layer reported, kept until the next run.  Of a run that
+   is refused, results may be unwritten where they are copied to the host. */
 struct ops_outcome ops_cuda_run(struct ops_cuda *cuda, const struct ops_list *list, uint32_t index,
                                 struct ops_how how, const char **report);
 

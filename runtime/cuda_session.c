@@ -326,8 +326,8 @@ tlm_status tlm_cuda_run(tlm_cuda *cuda, tlm_rt *rt, uint32_t phase, uint32_t for
     stages = !session->phases[phase].graph || session->phases[phase].uploads;
     if (stages)
         TLM_TRY(run_take_slot(cuda, rt));
-    /* An earlier fault is seen here as soon as it was copied, so at most two runs late.  Updates
-       behind it did nothing. */
+    /* An earlier fault is seen here as soon as it was copied, at most three runs of this kind late.
+       Updates behind it did nothing. */
     if (session->fault[0] != 0)
         TLM_TRY(run_settle(cuda, rt));
     TLM_TRY(run_take_blocks(cuda, rt));

@@ -1,7 +1,8 @@
-# Tests of runtime/cuda_*.c on the host CUDA runtime: buffers, and sessions of a toy model in the shape of emitted code.
+# Tests of runtime/cuda_*.c on the host CUDA runtime: buffers, sessions of a toy model in the shape of emitted
+# code, products through cuBLAS.
 # Included by CMakeLists.txt: where the libraries do not exist the tests are counted skips.
 if(NOT TLM_HOST)
-  foreach(name buffer session)
+  foreach(name buffer session product)
     cuda_host_test(${name} - ${TLM_HOST_WHY})
   endforeach()
   return()
@@ -24,3 +25,4 @@ endfunction()
 
 cuda_host_runtime(buffer)
 cuda_host_runtime(session $<TARGET_OBJECTS:session_kernels>)
+cuda_host_runtime(product $<TARGET_OBJECTS:session_kernels>)

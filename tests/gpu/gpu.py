@@ -83,13 +83,13 @@ def cuda_links(cublas=False):
     return links + [os.path.join(LIBRARIES, "libcudart_static.a"), "-ldl", "-lrt", "-lpthread", "-lm"]
 
 
-def compile_device(cu, out, defines=()):
-    """Device code: OUT.o, to be linked, of an image called IMAGE_SYMBOL; in a rehearsal the kernels themselves."""
-    command([COMPILE_CU, cu, ARCH, out + ".cubin", CUDA, *defines])
+def compile_device(cu, out, defines=(), includes=()):
+    """Device code: OUT.cubin; in a rehearsal also OUT.cu.o, the kernels as code of this processor."""
+    command([COMPILE_CU, cu, ARCH, out + ".cubin", CUDA, *defines, *("@" + i for i in includes)])
     if REHEARSAL:
         flags = ["-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-gnu-unique", "-ffp-contract=off", "-fno-math-errno",
                  "-Wno-unknown-pragmas", "-x", "c++", "-include", "cuda_host.h", "-I" + HOST, "-I" + SOURCE + "/runtime",
-                 "-I" + SOURCE + "/kernels_cuda", "-isystem", HEADERS]
+                 "-I" + SOURCE + "/kernels_cuda", *("-I" + os.path.dirname(i) for i in includes), "-isystem", HEADERS]
         with open("/proc/cpuinfo", encoding="utf-8") as f:
             if " fma " in f.read():
                 flags += ["-mfma", "-mavx2"]

@@ -199,21 +199,22 @@ TLM_INLINE struct tlmk_candidate<T> tlmk_warp_candidate(struct tlmk_candidate<T>
     for (int half = TLMK_WARP / 2; half > 0; half /= 2) {
         struct tlmk_candidate<T> other;
 
-        other.value = (T)__shfl_xor_sync(TLMK_ALL_LANES, mine.value, half);
+        other.value = __shfl_xor_sync(TLMK_ALL_LANES, mine.value, half);
         other.place = __shfl_xor_sync(TLMK_ALL_LANES, mine.place, half);
         mine = combine(mine, other);
     }
     return mine;
 }
 
-/* parts: for each thread one, in shared memory */
-template <typename T>
-TLM_INLINE void tlmk_argmax(struct tlmk_candidate<T> *parts, int32_t *y, const T *x, uint32_t outer,
+/* parts: for each thread one, in shared memory.  V holds values of T and fills a word, so that no
+   byte of a candidate is padding. */
+template <typename V, typename T>
+TLM_INLINE void tlmk_argmax(struct tlmk_candidate<V> *parts, int32_t *y, const T *x, uint32_t outer,
                             uint32_t length, uint32_t inner)
 {
-    using candidate = struct tlmk_candidate<T>;
+    using candidate = struct tlmk_candidate<V>;
     const auto better = [](candidate a, candidate b) { return tlmk_candidate_wins(b, a) ? b : a; };
-    candidate mine = { (T)0, 0xffffffffu };
+    candidate mine = { (V)0, 0xffffffffu };
 
     if (inner == 1) {
         const struct tlmk_row at = tlmk_row_here(length);
@@ -222,7 +223,7 @@ TLM_INLINE void tlmk_argmax(struct tlmk_candidate<T> *parts, int32_t *y, const T
         if (at.row >= outer)
             return;
         for (uint32_t j = at.first; j < length; j += at.step) {
-            const candidate next = { from[j], j };
+            const candidate next = { (V)from[j], j };
 
             mine = better(mine, next);
         }
@@ -236,7 +237,7 @@ TLM_INLINE void tlmk_argmax(struct tlmk_candidate<T> *parts, int32_t *y, const T
         const T *from = x + (uint64_t)at.outer * length * inner + at.column;
 
         for (uint32_t row = tlm_warp(); at.inside && row < length; row += TLMK_WARPS) {
-            const candidate next = { from[(uint64_t)row * inner], row };
+            const candidate next = { (V)from[(uint64_t)row * inner], row };
 
             mine = better(mine, next);
         }
@@ -246,18 +247,18 @@ TLM_INLINE void tlmk_argmax(struct tlmk_candidate<T> *parts, int32_t *y, const T
     }
 }
 
-#define TLMK_ARGMAX(name, type)                                                                \
+#define TLMK_ARGMAX(name, type, word)                                                          \
     TLM_INLINE void tlmk_##name##_argmax__cuda_rows(int32_t *y, const type *x, uint32_t outer, \
                                                     uint32_t length, uint32_t inner)           \
     {                                                                                          \
-        TLM_SHARED(struct tlmk_candidate<type>, parts, TLMK_THREADS);                          \
+        TLM_SHARED(struct tlmk_candidate<word>, parts, TLMK_THREADS);                          \
                                                                                                \
         tlmk_argmax(parts, y, x, outer, length, inner);                                        \
     }
 
-TLMK_ARGMAX(f32, float)
-TLMK_ARGMAX(i32, int32_t)
-TLMK_ARGMAX(bool, uint8_t)
+TLMK_ARGMAX(f32, float, float)
+TLMK_ARGMAX(i32, int32_t, int32_t)
+TLMK_ARGMAX(bool, uint8_t, int32_t)
 #undef TLMK_ARGMAX
 
 #endif

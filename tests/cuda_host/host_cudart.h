@@ -5,7 +5,7 @@
    programs and runtime/cuda_*.c make, over host memory and the kernels of this process.  They are
    linked in place of the real libraries, from the same object files.
 
-   Environment, for whole programs; each has a function for tests in one process:
+   Environment, for whole programs; the first five have functions for tests in one process:
      TLM_HOST_DEFER=SEED   work stays queued until something waits for it, and streams interleave at
                            random where events allow it; 0 or unset: work runs at the call
      TLM_HOST_FAIL=N       the N-th call that returns a status fails
@@ -14,10 +14,9 @@
      TLM_HOST_MEMORY=BYTES device memory, 8 GiB when unset
      TLM_HOST_GUARD=1      (of the shim) device memory is unreadable outside kernels, copies and
                            library calls
-     TLM_HOST_LEAKS=1      what was not given back is listed on stderr ("cuda-host: leak: streams:
-   1"), and the exit status is TLM_HOST_LEAK_EXIT TLM_HOST_CALLS=1      prints the calls made, at
-   exit on stderr, as "cuda-host: calls: NAME N"
- */
+     TLM_HOST_LEAKS=1      lists what was not given back, on stderr as "cuda-host: leak: KIND: N",
+                           and ends with exit status TLM_HOST_LEAK_EXIT
+     TLM_HOST_CALLS=1      lists the calls made, on stderr as "cuda-host: calls: NAME N" */
 #ifndef TLM_HOST_CUDART_H
 #define TLM_HOST_CUDART_H
 

@@ -152,11 +152,10 @@ TLM_INLINE T tlmk_warp_any_order(T mine, Combine combine)
     return mine;
 }
 
-/* parts: TLMK_WARPS of them, in shared memory */
+/* parts: TLMK_WARPS of them, in shared memory, not in use before: there is no barrier in front. */
 template <typename T, typename Combine>
 TLM_INLINE T tlmk_block_any_order(T *parts, T mine, Combine combine)
 {
-    __syncthreads(); /* what was in the parts before has been read */
     if (tlm_lane() == 0)
         parts[tlm_warp()] = mine;
     __syncthreads();

@@ -4,8 +4,9 @@
 #
 #   scripts/check_gpu.sh             everything; the table is also left in build/gpu/check/timings.md
 #   scripts/check_gpu.sh --short     one program and a few ops, no timings: ctest's gpu/check
-#   scripts/check_gpu.sh --prepare   builds what the check needs, here, without a GPU: for a machine that has one but no
-#                                    flex, bison, cmake or network.  Take the checkout and build/gpu there.
+#   scripts/check_gpu.sh --prepare   builds what the check needs, here, without a GPU, into build/gpu-ready (a few MB): for a
+#                                    machine with a GPU but no flex, bison, cmake or network.  Take the checkout and that
+#                                    folder there; it is used while the sources are the ones it was made from.
 #   --build DIR                      use a build that is there instead of build/gpu
 #
 # Without a usable GPU it says why and ends with 77, which ctest counts as skipped.  With one: 0 when all passed, 1 when
@@ -13,7 +14,7 @@
 #   TLM_GPU_REHEARSAL=1  no GPU: programs run on tests/cuda_host in place of libcudart, to try this script
 #   TLM_GPU_SECONDS=450  what all parts together may take
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit 2
 . scripts/lib.sh
 
 short=0 prepare=0 build=
@@ -31,6 +32,7 @@ begin=$SECONDS
 limit=${TLM_GPU_SECONDS:-450}
 given=$build
 build=$(realpath -m "${build:-build/gpu}")
+ready=$(realpath -m build/gpu-ready)
 work=$build/check
 jobs=$(nproc)
 mkdir -p "$work"
@@ -87,7 +89,7 @@ else
     say "== $(sed -n 's/^name=//p' "$work/device.txt"), sm_$(sed -n 's/^arch=//p' "$work/device.txt"), driver $(sed -n 's/^driver=//p' "$work/device.txt"), toolkit in $cuda"
 fi
 
-# ---- tlmc: built here when what that needs is here, else taken from a prepared build/gpu
+# ---- tlmc: a prepared one, or built here
 
 missing_tools() {
     command -v cmake >/dev/null || echo cmake
@@ -121,25 +123,48 @@ build_tlmc() {
     true
 }
 
-if [ -z "$given" ]; then
+# What a prepared folder was made from.
+sources() {
+    find CMakeLists.txt cmake support ir frontend planner codegen runtime kernels_cpu kernels_cuda driver tests/ops tests/gpu -type f \
+        ! -name '*.py' ! -name '*.md' -print0 | LC_ALL=C sort -z | xargs -0 cat | sha256sum | cut -d' ' -f1
+}
+
+make_ready() {
+    local file
+    rm -rf "$ready"
+    for file in driver/tlmc runtime/libtlm.a runtime/libtlm_cuda.a runtime/libtlm_cublas.a tests/gpu/compile_cu tests/gpu/run_ops tests/ops/names.txt lib/libcmocka.so.0; do
+        mkdir -p "$ready/$(dirname "$file")"
+        [ ! -f "$build/$file" ] || cp "$build/$file" "$ready/$file"
+    done
+    sources >"$ready/sources"
+}
+
+if [ -z "$given" ] && [ "$prepare" = 0 ] && [ "$rehearsal" = 0 ] && [ -f "$ready/sources" ] && [ "$(cat "$ready/sources")" = "$(sources)" ]; then
+    build=$ready
+    say "taking the prepared build in $build"
+elif [ -z "$given" ]; then
     missing=$(missing_tools)
-    if [ -n "$missing" ] && [ ! -x "$build/driver/tlmc" ]; then
+    if [ -n "$missing" ]; then
         # shellcheck disable=SC2086
         install_tools $missing || true
         missing=$(missing_tools)
     fi
-    if [ -z "$missing" ]; then
-        build_tlmc || exit 1
-    elif [ -x "$build/driver/tlmc" ]; then
-        say "taking the prepared build in $build (missing here: $(echo $missing))"
-    else
-        die "missing, by Debian names: $(echo $missing).  Install them, or run scripts/check_gpu.sh --prepare on a machine that has them and bring build/gpu"
-    fi
+    # shellcheck disable=SC2086
+    [ -z "$missing" ] || die "missing, by Debian names: $(echo $missing).  Install them, or run scripts/check_gpu.sh --prepare on a machine that has them and bring build/gpu-ready"
+    build_tlmc || exit 1
+fi
+if [ "$prepare" = 1 ]; then
+    make_ready
+    say "made $ready ($(du -sh "$ready" | cut -f1)); on the machine with the GPU: scripts/check.sh --gpu"
+    exit 0
 fi
 export LD_LIBRARY_PATH=$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 "$build/driver/tlmc" --version >"$work/version.txt" 2>&1 || die "$build/driver/tlmc does not run here: $(cat "$work/version.txt")"
+if grep -q 'CUDA toolkit: none' "$work/version.txt"; then
+    say "skipped: $build/driver/tlmc was built without the CUDA toolkit"
+    exit 77
+fi
 say "build: $((SECONDS - begin)) s, $(head -n 1 "$work/version.txt")"
-[ "$prepare" = 0 ] || exit 0
 
 # ---- the parts
 

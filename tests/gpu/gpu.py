@@ -41,12 +41,13 @@ def check(condition, message):
         raise Failure(message)
 
 
-def command(argv, status=0, timeout=300, env=None, cwd=None):
-    """Runs a command; a Failure with its output unless it ends with this status (None: any)."""
+def command(argv, status=0, timeout=300, env=None, cwd=None, together=False):
+    """Runs a command; a Failure with its output unless it ends with this status (None: any).  together: all in stdout."""
     full = dict(os.environ)
     full.update(env or {})
     try:
-        p = subprocess.run([str(a) for a in argv], capture_output=True, text=True, errors="replace", timeout=timeout, env=full, cwd=cwd)
+        p = subprocess.run([str(a) for a in argv], stdout=subprocess.PIPE, stderr=subprocess.STDOUT if together else subprocess.PIPE, text=True,
+                           errors="replace", timeout=timeout, env=full, cwd=cwd)
     except subprocess.TimeoutExpired:
         raise Failure(f"more than {timeout} s: {' '.join(map(str, argv))}") from None
     except OSError as e:
@@ -156,6 +157,8 @@ def parallel(jobs):
                 result = jobs[name]()
             except Failure as e:
                 result = e
+            except (OSError, ValueError, LookupError) as e:
+                result = Failure(repr(e))
             with lock:
                 results[name] = result
     threads = [threading.Thread(target=work) for _ in range(min(JOBS, len(names)) or 1)]
@@ -173,8 +176,8 @@ def main(*tests):
         try:
             text = test()
             print(f"ok      {test.__name__}" + (f": {text}" if text else ""), flush=True)
-        except Failure as e:
+        except (Failure, OSError, ValueError, LookupError) as e:
             failed += 1
-            print(f"FAILED  {test.__name__}: {e}", flush=True)
+            print(f"FAILED  {test.__name__}: {e if isinstance(e, Failure) else repr(e)}", flush=True)
     print(f"{len(tests) - failed} of {len(tests)} passed", flush=True)
     sys.exit(1 if failed else 0)

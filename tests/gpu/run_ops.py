@@ -21,7 +21,7 @@ def runtime_objects():
 
 
 def shared_object(at):
-    """One layout of arguments with the emitted host code; the kernels' cubin, or in a rehearsal the kernels."""
+    """The emitted host code with the kernels' cubin, in a rehearsal with the kernels."""
     compile_device(at + "/cases.cu", at + "/cases")
     with open(at + "/cases_images.c", "w", encoding="utf-8") as f:
         f.write(images_source("cases", at + "/cases.cubin"))
@@ -46,11 +46,10 @@ def ops():
 def run_op(name):
     at = folder("ops", name.replace("/", "_"))
     compiler = f"'{sys.executable}' -B '{os.path.abspath(__file__)}' --so"
-    p = command([RUN_OPS, name, at, compiler], status=None, env={"CMOCKA_MESSAGE_OUTPUT": "STDOUT"})
-    text = p.stdout + p.stderr
-    passed = len(re.findall(r"^\[ +OK +\]", text, re.M))
+    p = command([RUN_OPS, name, at, compiler], status=None, together=True)
+    passed = len(re.findall(r"^\[ +OK +\]", p.stdout, re.M))
     if p.returncode:
-        lines = [line for line in text.split("\n") if re.search(r"FAILED|ERROR|error|fault|failed|instead|wanted", line)]
+        lines = [line for line in p.stdout.split("\n") if re.search(r"^ERROR|^\[ +FAILED|^failed|error:(?! Failure)|fault", line)]
         raise Failure(f"exit status {p.returncode}, {passed} cases passed\n" + "\n".join("        " + line[:300] for line in lines[:6]))
     return passed
 

@@ -35,15 +35,16 @@ scripts/check_headers.sh
 configure() { quietly "build/$1/configure.log" cmake -S . -B "build/$1" -G Ninja -DTLMC_WERROR=ON "${@:2}"; }
 build() { quietly "build/$1/build.log" cmake --build "build/$1" -j "$jobs"; }
 
-say "== clang, warnings as errors"
-configure clang -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=RelWithDebInfo
+say "== clang, warnings as errors, without CUDA"
+configure clang -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTLMC_CUDA=OFF
 build clang
 ctest --test-dir build/clang -L 'unit|golden' --output-on-failure --no-tests=error | tail -n 12
+ctest --test-dir build/clang -R 'programs/(cuda|oracle)' --output-on-failure --no-tests=error | tail -n 12
 
 say "== gcc with ASan and UBSan"
 configure asan -DCMAKE_C_COMPILER=gcc -DCMAKE_BUILD_TYPE=Debug -DTLMC_SANITIZE=address,undefined
 build asan
-ctest --test-dir build/asan -L 'unit|golden|fuzz|kernels' --output-on-failure --no-tests=error | tail -n 12
+ctest --test-dir build/asan -L 'unit|golden|fuzz|kernels|cuda' --output-on-failure --no-tests=error | tail -n 12
 
 say "== gcc, warnings as errors, all tests"
 configure gcc -DCMAKE_C_COMPILER=gcc -DCMAKE_BUILD_TYPE=RelWithDebInfo

@@ -87,8 +87,11 @@ def devices(folder):
     tlmc("plan", q, "--profile", "foo").fails(3, "E0911", "checked_cpu")
     tlmc("plan", q, "--profile", "openblas_cpu", "--explain")
     tlmc("plan", q, "--profile", "libtorch_forward_cuda")
-    tlmc("emit", q, "--device", "cuda", "-o", folder + "/out").fails(3, "planned")
+    tlmc("emit", q, "--device", "rocm", "-o", folder + "/out").fails(3, "no maintained runtime profile")
     check(not os.path.exists(folder + "/out"), "a refused plan left a folder")
+    tlmc("emit", q, "--device", "cuda", "-o", folder + "/out").ok()
+    equal(sorted(os.path.splitext(f)[1] for f in os.listdir(folder + "/out")), [".c", ".c", ".cu", ".h", ".json", ".txt"],
+          "what emit writes for CUDA: nothing binary")
 
 
 def verified_is_refused(folder):

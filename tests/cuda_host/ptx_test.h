@@ -5,19 +5,19 @@
 
 #include "ptx.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-extern "C" {
-#include <cmocka.h>
-}
-
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <functional>
 #include <string>
 #include <vector>
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+extern "C" {
+#include <cmocka.h>
+}
 
 inline uint64_t bits_of(float x)
 {

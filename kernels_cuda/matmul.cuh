@@ -1,13 +1,15 @@
-/* Matrix products, chain512: the k axis in blocks of TLM_K_BLOCK, each block one chain of fused
-   multiply-adds from +0 in ascending k, blocks added left to right (docs/numerics.md, Products).
-   Tiles are therefore free: every one of them leaves each chain as it is.
+/* Matrix products, chain512: the k axis in blocks of TLM_K_BLOCK, each block
+   one chain of fused multiply-adds from +0 in ascending k, blocks added left to
+   right (docs/numerics.md, Products). Tiles are therefore free: every one of
+   them leaves each chain as it is.
 
-   A block of threads makes one tile of C.  It brings both operands to shared memory a slice of k at
-   a time, k the slow axis there whichever way an operand is stored, so that transposes are read in
-   place; a thread keeps its elements of C in registers and adds a finished block of k to C in
-   memory. While one slice is multiplied the next one is on its way: two buffers, one barrier a
-   slice.  Past the ends of A and B slices hold -0 and +0: fma(-0, +0, x) is x for every x, so that
-   a chain may run over the end. */
+   A block of threads makes one tile of C.  It brings both operands to shared
+   memory a slice of k at a time, k the slow axis there whichever way an operand
+   is stored, so that transposes are read in place; a thread keeps its elements
+   of C in registers and adds a finished block of k to C in memory. While one
+   slice is multiplied the next one is on its way: two buffers, one barrier a
+   slice.  Past the ends of A and B slices hold -0 and +0: fma(-0, +0, x) is x
+   for every x, so that a chain may run over the end. */
 #ifndef TLMK_MATMUL_CUH
 #define TLMK_MATMUL_CUH
 
@@ -17,14 +19,15 @@
 
 enum {
     TLM_K_BLOCK = 512,
-    /* Rows of a slice in shared memory are 4 apart from a multiple of 8, which keeps float4 aligned
-       and lets a warp store 16 columns of two k that are 4 apart without bank conflicts. */
+    /* Rows of a slice in shared memory are 4 apart from a multiple of 8, which
+       keeps float4 aligned and lets a warp store 16 columns of two k that are 4
+       apart without bank conflicts. */
     TLMK_MM_GAP = 4
 };
 
-/* The threads of a block: 4 x 2 warps, each 4 x 8 threads.  A thread has ROWS x COLS elements of
-   the tile: groups of 4 neighbours, the groups of a warp next to each other, so that the float4
-   reads of a warp are too. */
+/* The threads of a block: 4 x 2 warps, each 4 x 8 threads.  A thread has ROWS x
+   COLS elements of the tile: groups of 4 neighbours, the groups of a warp next
+   to each other, so that the float4 reads of a warp are too. */
 enum {
     TLMK_MM_WARPS_DOWN = 4,
     TLMK_MM_LANES_DOWN = 4,
@@ -34,15 +37,23 @@ enum {
 };
 
 /* ---- slices */
-/* One operand, from the first row (A) or column (B) of the tile on: element (k, w) is at
-   from[w * width_step + k * k_step], one of the steps is 1. */
+/* One operand, from some row (A) or column (B) and some k on: element (k, w) is
+   at from[w * width_step + k * k_step], one of the steps is 1. */
 struct tlmk_mm_operand {
     const float *from;
-    uint32_t width, k; /* how far the operand goes */
+    uint32_t width, k; /* how far the operand goes from there */
     uint32_t width_step, k_step;
     bool by_fours; /* rows start at multiples of 16 bytes */
     float outside;
 };
+
+/* The operand from w and k on. */
+TLM_INLINE void tlmk_mm_move(struct tlmk_mm_operand *x, uint32_t w, uint32_t k)
+{
+    x->from += (uint64_t)w * x->width_step + (uint64_t)k * x->k_step;
+    x->width = x->width > w ? x->width - w : 0;
+    x->k = x->k > k ? x->k - k : 0;
+}
 
 /* What one thread carries of a slice: up to 4 elements a round. */
 template <int WIDTH, int DEPTH>
@@ -55,10 +66,10 @@ struct tlmk_mm_place {
     uint32_t k, w;
 };
 
-/* Which element of the slice a thread carries as number e of a round.  With float4 along k two
-   neighbours take 8 of k and the warp 16 columns; without, 8 neighbours take the 8.  All sizes are
-   powers of two: the place is that of (thread, 0, 0) plus that of (0, round, e), and the second is
-   a constant. */
+/* Which element of the slice a thread carries as number e of a round.  With
+   float4 along k two neighbours take 8 of k and the warp 16 columns; without, 8
+   neighbours take the 8.  All sizes are powers of two: the place is that of
+   (thread, 0, 0) plus that of (0, round, e), and the second is a constant. */
 template <int WIDTH>
 TLM_INLINE struct tlmk_mm_place tlmk_mm_place_of(const struct tlmk_mm_operand *x, uint32_t thread,
                                                  uint32_t round, uint32_t e)
@@ -84,22 +95,28 @@ TLM_INLINE struct tlmk_mm_place tlmk_mm_place_of(const struct tlmk_mm_operand *x
     return at;
 }
 
-/* Does the thread carry element k of the slice?  Only narrow slices have fewer elements than all
-   threads could carry. */
+/* Does the thread carry element k of the slice?  Only narrow slices have fewer
+   elements than all threads could carry. */
 template <int WIDTH, int DEPTH>
 TLM_INLINE bool tlmk_mm_carries(uint32_t k)
 {
     return WIDTH * DEPTH % (4 * TLMK_THREADS) == 0 || k < DEPTH;
 }
 
-/* The slice from k = first on, to registers. */
-template <int WIDTH, int DEPTH>
-TLM_INLINE void tlmk_mm_fetch(struct tlmk_mm_load<WIDTH, DEPTH> *load,
-                              const struct tlmk_mm_operand *x, uint32_t first)
+/* From the tile's first element to the first that this thread carries. */
+template <int WIDTH>
+TLM_INLINE void tlmk_mm_start(struct tlmk_mm_operand *x)
 {
     const struct tlmk_mm_place start = tlmk_mm_place_of<WIDTH>(x, threadIdx.x, 0, 0);
-    const float *mine =
-        x->from + (uint64_t)start.w * x->width_step + (uint64_t)(first + start.k) * x->k_step;
+
+    tlmk_mm_move(x, start.w, start.k);
+}
+
+/* A slice to registers; x, which has been started, moves to the next. */
+template <int WIDTH, int DEPTH>
+TLM_INLINE void tlmk_mm_fetch(struct tlmk_mm_load<WIDTH, DEPTH> *load, struct tlmk_mm_operand *x)
+{
+    const struct tlmk_mm_place start = tlmk_mm_place_of<WIDTH>(x, threadIdx.x, 0, 0);
 
     TLMK_UNROLL
     for (uint32_t round = 0; round < tlmk_mm_load<WIDTH, DEPTH>::ROUNDS; round++) {
@@ -109,9 +126,9 @@ TLM_INLINE void tlmk_mm_fetch(struct tlmk_mm_load<WIDTH, DEPTH> *load,
         for (uint32_t e = 0; e < 4; e++) {
             const struct tlmk_mm_place step = tlmk_mm_place_of<WIDTH>(x, 0, round, e);
             const float *from =
-                mine + (uint64_t)step.w * x->width_step + (uint64_t)step.k * x->k_step;
-            const bool inside = tlmk_mm_carries<WIDTH, DEPTH>(start.k + step.k) &&
-                                first + start.k + step.k < x->k && start.w + step.w < x->width;
+                x->from + (uint64_t)step.w * x->width_step + (uint64_t)step.k * x->k_step;
+            const bool inside = tlmk_mm_carries<WIDTH, DEPTH>(start.k + step.k) && step.k < x->k &&
+                                step.w < x->width;
 
             if (x->by_fours) {
                 const float4 outside = { x->outside, x->outside, x->outside, x->outside };
@@ -126,9 +143,11 @@ TLM_INLINE void tlmk_mm_fetch(struct tlmk_mm_load<WIDTH, DEPTH> *load,
             to[e] = inside ? *from : x->outside;
         }
     }
+    tlmk_mm_move(x, 0, DEPTH);
 }
 
-/* The slice from registers to shared memory: element (k, w) at k * (WIDTH + TLMK_MM_GAP) + w. */
+/* The slice from registers to shared memory: element (k, w) at k * (WIDTH +
+ * TLMK_MM_GAP) + w. */
 template <int WIDTH, int DEPTH>
 TLM_INLINE void tlmk_mm_put(float *slice, const struct tlmk_mm_load<WIDTH, DEPTH> *load,
                             const struct tlmk_mm_operand *x)
@@ -233,7 +252,8 @@ TLM_INLINE void tlmk_mm_multiply(struct tlmk_mm_thread<ROWS, COLS> *t, const flo
     }
 }
 
-/* A block of k is at its end: C = chain for the first one, else C = C + chain; then chains from +0.
+/* A block of k is at its end: C = chain for the first one, else C = C + chain;
+ * then chains from +0.
  */
 template <int ROWS, int COLS>
 TLM_INLINE void tlmk_mm_store(struct tlmk_mm_thread<ROWS, COLS> *t, float *c, uint32_t row,
@@ -276,11 +296,11 @@ TLM_INLINE void tlmk_mm_store(struct tlmk_mm_thread<ROWS, COLS> *t, float *c, ui
 #define TLMK_MM_SHARED(ROWS, COLS, DEPTH) \
     (2 * (DEPTH) * ((ROWS)*TLMK_MM_DOWN + (COLS)*TLMK_MM_ACROSS + 2 * TLMK_MM_GAP))
 
-/* row, col: of the tile in C; a and b begin there */
+/* row, col: of the tile in C; a and b begin there, and move on */
 template <int ROWS, int COLS, int DEPTH>
-TLM_INLINE void tlmk_mm_tile(float *shared, float *c, const struct tlmk_mm_operand *a,
-                             const struct tlmk_mm_operand *b, uint32_t row, uint32_t col,
-                             uint32_t M, uint32_t N, uint32_t K)
+TLM_INLINE void tlmk_mm_tile(float *shared, float *c, struct tlmk_mm_operand *a,
+                             struct tlmk_mm_operand *b, uint32_t row, uint32_t col, uint32_t M,
+                             uint32_t N, uint32_t K)
 {
     enum { HEIGHT = ROWS * TLMK_MM_DOWN, WIDTH = COLS * TLMK_MM_ACROSS };
     enum { A_FLOATS = DEPTH * (HEIGHT + TLMK_MM_GAP), B_FLOATS = DEPTH * (WIDTH + TLMK_MM_GAP) };
@@ -291,8 +311,10 @@ TLM_INLINE void tlmk_mm_tile(float *shared, float *c, const struct tlmk_mm_opera
     struct tlmk_mm_load<WIDTH, DEPTH> b_next;
 
     tlmk_mm_begin(&t);
-    tlmk_mm_fetch(&a_next, a, 0);
-    tlmk_mm_fetch(&b_next, b, 0);
+    tlmk_mm_start<HEIGHT>(a);
+    tlmk_mm_start<WIDTH>(b);
+    tlmk_mm_fetch(&a_next, a);
+    tlmk_mm_fetch(&b_next, b);
     tlmk_mm_put(a_slices, &a_next, a);
     tlmk_mm_put(b_slices, &b_next, b);
     __syncthreads();
@@ -301,8 +323,8 @@ TLM_INLINE void tlmk_mm_tile(float *shared, float *c, const struct tlmk_mm_opera
         const bool more = slice + 1 < slices;
 
         if (more) {
-            tlmk_mm_fetch(&a_next, a, (slice + 1) * DEPTH);
-            tlmk_mm_fetch(&b_next, b, (slice + 1) * DEPTH);
+            tlmk_mm_fetch(&a_next, a);
+            tlmk_mm_fetch(&b_next, b);
         }
         tlmk_mm_multiply<ROWS, COLS, DEPTH>(&t, a_slices + now * A_FLOATS,
                                             b_slices + now * B_FLOATS);
@@ -328,8 +350,8 @@ TLM_INLINE void tlmk_f32_matmul__cuda_tiled(float *c, const float *a, const floa
     const uint32_t col = blockIdx.x / row_parts % col_parts * TLMK_MM_COLS(M, N);
     const uint32_t batch = blockIdx.x / row_parts / col_parts;
     uint32_t rest = batch;
-    struct tlmk_mm_operand left = { a, M - row, K, ta ? 1 : K, ta ? M : 1, true, -0.0f };
-    struct tlmk_mm_operand right = { b, N - col, K, tb ? K : 1, tb ? 1 : N, true, 0.0f };
+    struct tlmk_mm_operand left = { a, M, K, ta ? 1 : K, ta ? M : 1, true, -0.0f };
+    struct tlmk_mm_operand right = { b, N, K, tb ? K : 1, tb ? 1 : N, true, 0.0f };
 
     left.by_fours = (ta ? M : K) % 4 == 0;
     right.by_fours = (tb ? K : N) % 4 == 0;
@@ -341,8 +363,8 @@ TLM_INLINE void tlmk_f32_matmul__cuda_tiled(float *c, const float *a, const floa
         right.by_fours = right.by_fours && (batch_dims[i] == 1 || b_strides[i] % 4 == 0);
         rest /= batch_dims[i];
     }
-    left.from += (uint64_t)row * left.width_step;
-    right.from += (uint64_t)col * right.width_step;
+    tlmk_mm_move(&left, row, 0);
+    tlmk_mm_move(&right, col, 0);
     c += (uint64_t)batch * M * N;
     if (TLMK_MM_ROWS(M, N) == 16) {
         TLM_SHARED(float, shared, TLMK_MM_SHARED(1, 4, 32));

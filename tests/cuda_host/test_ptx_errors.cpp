@@ -263,7 +263,7 @@ void test_damaged_texts(void **)
             case 0: damaged[at] = (char)next_random(state); break;
             case 1: damaged.erase(at, 1 + next_random(state) % 9); break;
             case 2: damaged.insert(at, damaged.substr(other, next_random(state) % 30)); break;
-            default: damaged[at] = text[other]; break;
+            default: damaged[at] = text[other % text.size()]; break;
             }
         }
         loaded += load_error(damaged).empty();

@@ -13,6 +13,7 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -423,6 +424,11 @@ void test_set(Set set)
     run_on_shim(set);
     for (const char *target : targets)
         compare(set, target);
+    for (const char *order : { "reversed", "random:1", "random:2" }) { /* of the interpreter */
+        setenv("TLM_HOST_SCHEDULE", order, 1);
+        compare(set, order[2] == 'v' ? "80" : "120");
+    }
+    unsetenv("TLM_HOST_SCHEDULE");
 }
 
 void test_catalogue(void **)

@@ -304,9 +304,15 @@ static void put_state(struct tlmc_emit *e, struct tlmc_writer *w)
                "    %{close}\n"
                "}\n\n",
                "wait",
-               e->cuda ? "    return tlm_cuda_wait(&m->cuda, &m->rt);\n"
-                       : "    (void)m; /* runs are done when they return */\n"
-                         "    return TLM_OK;\n",
+               e->cuda && train
+                   ? "    const tlm_status status = tlm_cuda_wait(&m->cuda, &m->rt);\n"
+                     "\n"
+                     "    if (status != TLM_OK) /* what the runs computed is not valid */\n"
+                     "        m->done = DONE_NOTHING;\n"
+                     "    return status;\n"
+               : e->cuda ? "    return tlm_cuda_wait(&m->cuda, &m->rt);\n"
+                         : "    (void)m; /* runs are done when they return */\n"
+                           "    return TLM_OK;\n",
                "close",
                e->cuda ? "if (m)\n        tlm_cuda_close(&m->cuda);"
                        : "(void)m; /* all memory is the caller's */");

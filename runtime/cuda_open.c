@@ -106,23 +106,43 @@ static tlm_status open_library(struct tlm_cuda_session *session, const tlm_cuda_
     return status;
 }
 
+/* Looks one kernel up.  Asking for its attributes also loads its code, which the driver would else
+   do at the first launch: that lies in a capture, where it may not. */
+static tlm_status open_kernel(struct tlm_cuda_session *session, uint32_t number, char *error)
+{
+    const tlm_cuda_kernel *const kernel = &session->needs->kernels[number];
+    const char *const model = session->needs->model;
+    struct cudaFuncAttributes attributes;
+    tlm_status status;
+    char doing[128];
+
+    snprintf(doing, sizeof doing, "kernel %.100s", kernel->name);
+    status = tlm_cuda_result(error,
+                             cudaLibraryGetKernel(&session->kernels[number], session->library,
+                                                  kernel->name),
+                             model, doing);
+    if (status == TLM_OK)
+        status = tlm_cuda_result(error,
+                                 cudaFuncGetAttributes(&attributes,
+                                                       (const void *)session->kernels[number]),
+                                 model, doing);
+    if (status == TLM_OK && (uint32_t)attributes.maxThreadsPerBlock < kernel->threads)
+        status =
+            tlm_cuda_fail(error, TLM_ERR_DEVICE,
+                          "%s: %s runs with %d threads a block on this device, %u are needed",
+                          model, doing, attributes.maxThreadsPerBlock, (unsigned)kernel->threads);
+    return status;
+}
+
 static tlm_status open_load(struct tlm_cuda_session *session, char *error)
 {
-    const tlm_cuda_needs *const needs = session->needs;
     const tlm_cuda_image *image;
     tlm_status status = open_choose(session, &image, error);
 
     if (status == TLM_OK)
         status = open_library(session, image, error);
-    for (uint32_t i = 0; status == TLM_OK && i < needs->kernel_count; i++) {
-        char doing[128];
-
-        snprintf(doing, sizeof doing, "kernel %.100s", needs->kernels[i].name);
-        status = tlm_cuda_result(error,
-                                 cudaLibraryGetKernel(&session->kernels[i], session->library,
-                                                      needs->kernels[i].name),
-                                 needs->model, doing);
-    }
+    for (uint32_t i = 0; status == TLM_OK && i < session->needs->kernel_count; i++)
+        status = open_kernel(session, i, error);
     return status;
 }
 

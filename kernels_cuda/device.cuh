@@ -33,11 +33,14 @@
 #define TLM_TABLE static __device__
 #endif
 
-/* Loops over register arrays: without it they would lie in local memory. */
+/* TLMK_UNROLL: loops over register arrays, which would lie in local memory without it. TLMK_ROLLED:
+   loops that would take too many registers unrolled. */
 #if TLM_DEVICE
 #define TLMK_UNROLL _Pragma("unroll")
+#define TLMK_ROLLED _Pragma("unroll 1")
 #else
 #define TLMK_UNROLL
+#define TLMK_ROLLED
 #endif
 
 #define TLMK_ALL_LANES 0xffffffffu

@@ -230,24 +230,32 @@ TLM_INLINE void tlmk_mm_read(float *to, const float *from, uint32_t apart)
     }
 }
 
-/* The chains go on through one slice. */
+/* The chains go on through one slice.  Large thread tiles keep the loop over k rolled: there the
+   reads of one k hide behind the multiplications of the other warps, and reads ahead would cost
+   more registers than there are. */
 template <int ROWS, int COLS, int DEPTH>
 TLM_INLINE void tlmk_mm_multiply(struct tlmk_mm_thread<ROWS, COLS> *t, const float *a,
                                  const float *b)
 {
+    enum { STEP = ROWS * COLS >= 64 ? 1 : DEPTH };
+
     a += t->row;
     b += t->col;
-    TLMK_UNROLL
-    for (int k = 0; k < DEPTH; k++) {
-        float x[ROWS], y[COLS];
-
-        tlmk_mm_read<ROWS>(x, a + k * (ROWS * TLMK_MM_DOWN + TLMK_MM_GAP), TLMK_MM_LANES_DOWN);
-        tlmk_mm_read<COLS>(y, b + k * (COLS * TLMK_MM_ACROSS + TLMK_MM_GAP), TLMK_MM_LANES_ACROSS);
+    TLMK_ROLLED
+    for (int first = 0; first < DEPTH; first += STEP) {
         TLMK_UNROLL
-        for (int i = 0; i < ROWS; i++) {
+        for (int k = first; k < first + STEP; k++) {
+            float x[ROWS], y[COLS];
+
+            tlmk_mm_read<ROWS>(x, a + k * (ROWS * TLMK_MM_DOWN + TLMK_MM_GAP), TLMK_MM_LANES_DOWN);
+            tlmk_mm_read<COLS>(y, b + k * (COLS * TLMK_MM_ACROSS + TLMK_MM_GAP),
+                               TLMK_MM_LANES_ACROSS);
             TLMK_UNROLL
-            for (int j = 0; j < COLS; j++)
-                t->chain[i][j] = tlm_fma(x[i], y[j], t->chain[i][j]);
+            for (int i = 0; i < ROWS; i++) {
+                TLMK_UNROLL
+                for (int j = 0; j < COLS; j++)
+                    t->chain[i][j] = tlm_fma(x[i], y[j], t->chain[i][j]);
+            }
         }
     }
 }

@@ -33,6 +33,7 @@ static const struct reduction reductions[] = {
     { 1, { 4097 }, 0, 1, false },
     { 2, { 10007, 2 }, 0, 1, false },
     { 1, { 290001 }, 0, 1, false },
+    { 2, { 130, 8299 }, 1, 1, false }, /* too many rows to be cut, each a block, on CUDA */
     { 8, { 2, 1, 3, 2, 1, 2, 1, 3 }, 2, 3, false },
 };
 
@@ -214,6 +215,7 @@ static const struct row_shape row_shapes[] = {
     { 1, { 1 } },        { 1, { 17 } },      { 2, { 3, 0 } },
     { 2, { 0, 5 } },     { 2, { 5, 15 } },   { 2, { 4, 16 } },
     { 3, { 2, 3, 65 } }, { 2, { 2, 4097 } }, { 8, { 1, 2, 1, 2, 1, 3, 1, 7 } },
+    { 2, { 2, 8299 } }, /* a block a row on CUDA */
 };
 
 static void rows_of(struct ops_list *list, const struct ops_row *row, int operands)
@@ -276,6 +278,7 @@ static const struct row_shape norm_shapes[] = {
     { 1, { 1 } },       { 2, { 3, 2 } },    { 2, { 0, 5 } },
     { 2, { 5, 15 } },   { 2, { 4, 16 } },   { 3, { 2, 3, 67 } },
     { 2, { 2, 4097 } }, { 2, { 5003, 3 } }, { 8, { 1, 2, 1, 2, 1, 3, 1, 7 } },
+    { 2, { 2, 8299 } }, /* a block a row on CUDA */
 };
 
 /* Operands by letter: x rows, c a value a column, r a value a row, i a class a row. */
@@ -333,6 +336,8 @@ static const struct row_shape loss_shapes[] = {
     { 2, { 7, 11 } },
     { 1, { 64 } },
     { 1, { 4097 } },
+    { 1, { 8299 } },  /* a block on CUDA */
+    { 1, { 40009 } }, /* two launches on CUDA */
     { 8, { 1, 2, 1, 3, 1, 2, 1, 2 } },
 };
 

@@ -119,8 +119,6 @@ build_tlmc() {
     [ -f "$libraries/libcublas.so" ] && targets+=(tlm_cublas)
     [ "$rehearsal" = 1 ] && targets+=(tlm_host_plain)
     quietly "$build/build.log" cmake --build "$build" -j "$jobs" --target "${targets[@]}" || return 1
-    mkdir -p "$build/lib" && cp -L "$(pkg-config --variable=libdir cmocka)"/libcmocka.so.0 "$build/lib/" 2>/dev/null
-    true
 }
 
 # What a prepared folder was made from.
@@ -132,14 +130,17 @@ sources() {
 make_ready() {
     local file
     rm -rf "$ready"
-    for file in driver/tlmc runtime/libtlm.a runtime/libtlm_cuda.a runtime/libtlm_cublas.a tests/gpu/compile_cu tests/gpu/run_ops tests/ops/names.txt lib/libcmocka.so.0; do
+    for file in driver/tlmc runtime/libtlm.a runtime/libtlm_cuda.a runtime/libtlm_cublas.a tests/gpu/compile_cu tests/gpu/run_ops \
+        tests/ops/names.txt tests/cuda_host/libtlm_host_plain.a; do
         mkdir -p "$ready/$(dirname "$file")"
         [ ! -f "$build/$file" ] || cp "$build/$file" "$ready/$file"
     done
+    mkdir "$ready/lib"
+    cp -L "$(ldd "$build/tests/gpu/run_ops" | awk '/libcmocka/ { print $3 }')" "$ready/lib/" || die "no libcmocka to take along"
     sources >"$ready/sources"
 }
 
-if [ -z "$given" ] && [ "$prepare" = 0 ] && [ "$rehearsal" = 0 ] && [ -f "$ready/sources" ] && [ "$(cat "$ready/sources")" = "$(sources)" ]; then
+if [ -z "$given" ] && [ "$prepare" = 0 ] && [ -f "$ready/sources" ] && [ "$(cat "$ready/sources")" = "$(sources)" ]; then
     build=$ready
     say "taking the prepared build in $build"
 elif [ -z "$given" ]; then

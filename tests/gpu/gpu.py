@@ -137,9 +137,10 @@ def build(model, tag, options=(), cuda=True, profile=None, main="tests/programs/
 
 
 def product(model, tag, options=(), cuda=True):
-    """What a user gets: `tlmc build`, with the default architectures and the program shell."""
+    """What a user gets: `tlmc build`, with the default architectures (from 80 on) and the program shell."""
     path = os.path.join(folder(tag), "product")
-    command([TLMC, "build", model, "-o", path, *options, *(["--device", "cuda", "--cuda-path", CUDA] if cuda else [])])
+    arch = ["--arch", ARCH] if int(ARCH) < 80 else []
+    command([TLMC, "build", model, "-o", path, *options, *(["--device", "cuda", "--cuda-path", CUDA, *arch] if cuda else [])])
     return build(model, tag, options, main=None) if REHEARSAL and cuda else path
 
 

@@ -10,7 +10,7 @@ from gpu import *
 TOOLS = ["memcheck", "racecheck", "initcheck", "synccheck"]
 SMALL_GPT2 = ["-D", "T=16", "-D", "C=64", "-D", "heads=4", "-D", "L=1", "-D", "vocab=100", "-D", "ctx=32"]
 MODELS = {"quickstart_mlp": ([], 2), "gpt2": (SMALL_GPT2, 1)}
-programs = {}
+programs, results = {}, {}
 
 
 def sanitizer():
@@ -29,30 +29,40 @@ def build_all():
 
 def clean(tool, command_line):
     """The tool ends with status 9 when it found something, else with the program's own."""
+    argv = [] if REHEARSAL else [sanitizer(), "--tool", tool, "--error-exitcode", "9", "--launch-timeout", "60"]
+    p = command([*argv, *command_line], status=None, timeout=100)
+    lines = [line for line in p.stdout.split("\n") if line.startswith("=========")]
+    check(p.returncode == 0, f"exit status {p.returncode}\n" + "\n".join(lines[:20]) + p.stderr[-1500:])
+    return lines[-1].strip("= ") if lines else "ran"
+
+
+def jobs():
+    """Each tool over each program, kernel by kernel; memcheck also over the captured graph."""
+    found = {}
+    for name, (_, steps) in MODELS.items():
+        for tool, word in [(tool, "no-graph") for tool in TOOLS] + [("memcheck", "graph")]:
+            line = [os.path.join(WORK, "sanitizer-" + name, "program"), os.path.join(WORK, f"sanitizer-{name}-{tool}-{word}.dump"), steps, word]
+            found[f"{tool}/{name}, {word}"] = lambda t=tool, c=line: clean(t, c)
+    return found
+
+
+def reported(name):
+    """The tools are slow and wait much: they run side by side, here is what they said."""
     def test():
-        argv = [] if REHEARSAL else [sanitizer(), "--tool", tool, "--error-exitcode", "9", "--launch-timeout", "60"]
-        p = command([*argv, *command_line], status=None, timeout=100)
-        lines = [line for line in p.stdout.split("\n") if line.startswith("=========")]
-        check(p.returncode == 0, f"exit status {p.returncode}\n" + "\n".join(lines[:20]) + p.stderr[-1500:])
-        return lines[-1].strip("= ") if lines else "ran"
+        result = results[name]
+        if isinstance(result, Failure):
+            raise result
+        return result
+    test.__name__ = name
     return test
 
 
-def tests():
-    found = [build_all]
-    for name, (_, steps) in MODELS.items():
-        for tool in TOOLS:
-            for word in ("graph", "no-graph"):
-                if word == "graph" and tool != "memcheck":
-                    continue
-                line = [os.path.join(WORK, "sanitizer-" + name, "program"), os.path.join(WORK, f"sanitizer-{name}.dump"), steps, word]
-                test = clean(tool, line)
-                test.__name__ = f"{tool}/{name}, {word}"
-                found.append(test)
-    return found
+def run_all():
+    results.update(parallel(jobs()))
+    return f"{len(results)} runs"
 
 
 if not REHEARSAL and not sanitizer():
     print(f"compute-sanitizer is not installed ({', '.join(TOOLS)} did not run): looked on PATH and in {CUDA}")
     sys.exit(77)
-main(*tests())
+main(build_all, run_all, *map(reported, jobs()))

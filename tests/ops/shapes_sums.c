@@ -255,8 +255,13 @@ void ops_shapes_softmax(struct ops_list *list, const struct ops_row *row)
         { { 4, { 2, 3, 5, 7 } }, { 4, { 2, 1, 1, 7 } } },
         { { 3, { 2, 6, 4 } }, { 3, { 2, 6, 1 } } },
     };
+    struct ops_case *long_row;
 
     ops_shapes_rows1(list, row);
+    /* More than 64 chunks: a block's second turn on CUDA.  Sums of ones are exact. */
+    long_row = ops_add(list, row, "constant row 270001");
+    ops_operand(long_row, OPS_INPUT, TLMC_F32, OPS_DIMS(1, 270001));
+    long_row->operands[0].low = long_row->operands[0].high = 1.5;
     for (size_t i = 0; i < COUNT(masks); i++) {
         const struct row_shape *x = &masks[i].x, *mask = &masks[i].mask;
         struct ops_case *c = ops_add(list, row, "%s mask %s", ops_dims_text(x->rank, x->dims),

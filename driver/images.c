@@ -198,7 +198,7 @@ const char *tlmc_images_misfit(const struct tlmc_cubin_kernel *compiled,
     if (compiled->registers == 0 || registers * wanted->threads > REGISTER_FILE)
         return tlmc_arena_printf(arena, "takes %u registers a thread: %u threads do not fit",
                                  compiled->registers, wanted->threads);
-    if (compiled->stack > TLMC_IMAGES_SPILLS)
+    if (compiled->stack != 0)
         return tlmc_arena_printf(arena,
                                  "takes %u bytes of stack a thread: spills, or an array with "
                                  "run-time indices",

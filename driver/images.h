@@ -10,11 +10,6 @@
 #include "jobs.h"
 #include "nvrtc.h"
 
-/* Bytes of stack a thread that a kernel may have.  Products of large matrices are held to the 128
-   registers with which two blocks share a multiprocessor; NVRTC then spills a few or none, from run
-   to run.  Arrays that did not become registers take more and are refused. */
-enum { TLMC_IMAGES_SPILLS = 32 };
-
 struct tlmc_images {
     struct tlmc_arena *arena;
     const struct tlmc_nvrtc *nvrtc;

@@ -1,9 +1,8 @@
 /* kernel_table CATALOGUE.cu PAGE.md: compiles the catalogue of device code for every architecture
    that the kernels are written for and checks each kernel by the rule of a build: one struct,
-   registers, stack, shared memory.  Then compares the page with the table of what was found:
-   registers within one unit of their allocation and spills within what a build allows, since NVRTC
-   orders its work by addresses of its own memory and so allocates a few more or less from run to
-   run; all else exactly.  Another
+   registers, no stack, shared memory.  Then compares the page with the table of what was found:
+   registers within one unit of their allocation, since NVRTC orders its work by addresses of its
+   own memory and so allocates a few more or less from run to run; all else exactly.  Another
    version of NVRTC than the page's finds other numbers, so then only the rule counts.
    UPDATE_GOLDEN=1 writes the page.  Exit 77, a counted skip, where there is no NVRTC. */
 #define _POSIX_C_SOURCE 200809L
@@ -82,11 +81,6 @@ static const struct tlmc_cubin_kernel *row(const struct table *t, unsigned which
     return tlmc_cubin_find(&t->cubins[which], t->kernels[kernel].name);
 }
 
-static bool may_spill(const char *name)
-{
-    return strncmp(name, "matmul_128x128", 14) == 0;
-}
-
 /* The size of the struct is what the first architecture says: it must be every one's. */
 static bool check(struct table *t)
 {
@@ -99,8 +93,6 @@ static bool check(struct table *t)
         for (unsigned i = 0; i < t->images.arch_count; i++) {
             const char *why = tlmc_images_misfit(row(t, i, k), &t->kernels[k], &t->arena);
 
-            if (!why && row(t, i, k)->stack > 0 && !may_spill(t->kernels[k].name))
-                why = "has a stack, which only products may";
             if (why)
                 fprintf(stderr, "kernel '%s' for sm_%u %s\n", t->kernels[k].name,
                         t->images.archs[i], why);
@@ -136,12 +128,12 @@ static void put_page(const struct table *t, struct tlmc_strbuf *out)
         "`kernels_cuda/catalogue.cu`, and `UPDATE_GOLDEN=1` rewrites it. Registers are a thread's, "
         "for each\narchitecture, and differ a little from run to run of NVRTC; shared memory is a "
         "block's, stack a\nthread's, both in bytes and the largest of all architectures. A block "
-        "has %d threads.\n\n"
-        "Every kernel has one parameter, at most 48 KiB of shared memory, and a block fits the "
-        "registers of a\nmultiprocessor. None has a stack but products of large matrices: they are "
-        "held to 128 registers, so that\ntwo blocks share a multiprocessor, and may spill %d bytes "
-        "a thread. `tlmc build` checks the same of each\nkernel of a program.\n\n",
-        THREADS, TLMC_IMAGES_SPILLS);
+        "has %d threads.\n\nEvery kernel has one parameter, no stack (so no spills), at most 48 "
+        "KiB "
+        "of shared memory, and a block\nfits the registers of a multiprocessor. `tlmc build` "
+        "checks "
+        "the same of each kernel of a program.\n\n",
+        THREADS);
     tlmc_strbuf_add(out, "| kernel |");
     for (unsigned i = 0; i < t->images.arch_count; i++)
         tlmc_strbuf_printf(out, " sm_%u |", t->images.archs[i]);
@@ -176,7 +168,7 @@ static bool rows_agree(const char *a, const char *b, unsigned archs)
     x++;
     y++;
     for (unsigned i = 0; i < archs + 2; i++) {
-        const long most = i < archs ? REGISTER_GRAIN : i == archs ? 0 : TLMC_IMAGES_SPILLS;
+        const long most = i < archs ? REGISTER_GRAIN : 0;
 
         if (!next_number(&x, &m) || !next_number(&y, &n) || labs(m - n) > most)
             return false;

@@ -28,7 +28,7 @@ struct build {
     struct tlmc_toolkit toolkit;
     struct tlmc_nvrtc nvrtc;
     struct tlmc_images images;
-    const char *libraries; /* the folder of cudart */
+    const char *libraries, *cublas; /* the folders of cudart and, where it is called, of cuBLAS */
 };
 
 static bool has_ending(const char *name, const char *ending)
@@ -103,6 +103,11 @@ static int find_toolkit(struct build *b)
         tlmc_toolkit_folder(b->toolkit.headers, "cuda_runtime_api.h", &b->c.arena, &why);
     if (!b->compiler.headers)
         return lacks(b, "the headers of the CUDA runtime", &why);
+    if (b->emission.cublas) {
+        b->cublas = tlmc_toolkit_folder(b->toolkit.libraries, "libcublas.so", &b->c.arena, &why);
+        if (!b->cublas)
+            return lacks(b, "cuBLAS, which the plan chose", &why);
+    }
     return TLMC_EXIT_OK;
 }
 
@@ -226,9 +231,9 @@ static bool link_program(struct build *b, const char *program)
         links[n++] = "-s"; /* most of cudart is names */
     links[n++] = "-lm";
     links[n] = NULL;
-    if (b->native && b->emission.cublas) {
-        libraries[m++] = tlmc_arena_printf(arena, "%s/libcublas.so", b->libraries);
-        libraries[m++] = tlmc_arena_printf(arena, "-Wl,-rpath,%s", b->libraries);
+    if (b->cublas) {
+        libraries[m++] = tlmc_arena_printf(arena, "%s/libcublas.so", b->cublas);
+        libraries[m++] = tlmc_arena_printf(arena, "-Wl,-rpath,%s", b->cublas);
     }
     if (b->native) {
         libraries[m++] = tlmc_arena_printf(arena, "%s/libcudart_static.a", b->libraries);

@@ -93,6 +93,12 @@ def compilers(folder):
                 cwd=folder + "/k").ok()
 
 
+def cublas(folder):
+    out = folder + "/p"
+    tlmc("build", "--profile", "vendor_cuda", "--arch", "80", "-o", out, QUICKSTART).ok()
+    check(any(n.startswith("libcublas.so") for n in needed(out)), "a plan with cuBLAS links it")
+
+
 def lists(folder):
     out = folder + "/p"
     for value, text in (("", "empty"), ("80,", "empty"), ("sm_80", "'sm_80' is not a number"), ("70", "older"),
@@ -162,4 +168,4 @@ def nothing_of_cuda(folder):
 
 
 ALWAYS = [misplaced, failing_compiler, nothing_of_cuda]
-main(*ALWAYS, *([quickstart, large, sorted_images, compilers, lists, without_nvrtc] if NATIVE else [stub]))
+main(*ALWAYS, *([quickstart, large, sorted_images, compilers, cublas, lists, without_nvrtc] if NATIVE else [stub]))

@@ -134,11 +134,6 @@ bool ops_cuda_open(struct ops_cuda *cuda, enum ops_layer layer, const struct ops
     return true;
 }
 
-void ops_cuda_close(struct ops_cuda *cuda)
-{
-    ops_program_close(&cuda->program);
-}
-
 /* ---- runs */
 
 struct ops_outcome ops_cuda_run(struct ops_cuda *cuda, const struct ops_list *list, uint32_t index,

@@ -40,10 +40,10 @@ struct ops_cuda {
 const char *ops_layer_missing(enum ops_layer layer);
 /* Emits into `dir` and compiles the host code.  False with what went wrong on stderr, as below. */
 bool ops_cuda_emit(struct ops_program *p, const struct ops_list *list, const char *dir);
-/* Builds and opens one layer of what was emitted into `dir`. */
+/* Builds and opens one layer of what was emitted into `dir`.  It stays open: what it keeps about
+   dead handles is reachable only from there. */
 bool ops_cuda_open(struct ops_cuda *cuda, enum ops_layer layer, const struct ops_list *list,
                    const char *dir);
-void ops_cuda_close(struct ops_cuda *cuda);
 
 enum { OPS_PTX_ARCHS = 2 };
 extern const unsigned ops_ptx_archs[OPS_PTX_ARCHS];

@@ -111,6 +111,16 @@ static int find_toolkit(struct build *b)
     return TLMC_EXIT_OK;
 }
 
+/* The tool is the toolkit's, not NVRTC's: a build without it is larger, not different. */
+static const char *find_fatbinary(struct build *b)
+{
+    struct tlmc_strbuf why = { 0 };
+    const char *folder = tlmc_toolkit_folder(b->toolkit.tools, "fatbinary", &b->c.arena, &why);
+
+    tlmc_strbuf_free(&why);
+    return folder ? tlmc_arena_printf(&b->c.arena, "%s/fatbinary", folder) : NULL;
+}
+
 static int begin_cuda(struct build *b)
 {
     const struct tlmc_emitted *device = find_file(b, ".cu");
@@ -134,6 +144,7 @@ static int begin_cuda(struct build *b)
     b->images = (struct tlmc_images){ .arena = &b->c.arena,
                                       .nvrtc = &b->nvrtc,
                                       .folder = b->temporary,
+                                      .fatbinary = find_fatbinary(b),
                                       .name = b->model,
                                       .kernels = b->emission.kernels,
                                       .kernel_count = b->emission.kernel_count };
@@ -211,7 +222,8 @@ static bool compile_images(struct build *b)
     bool ok = true;
 
     if (b->native)
-        ok = tlmc_images_collect(&b->images, &text);
+        ok = tlmc_images_collect(&b->images, &text) &&
+             (b->sources == b->temporary || tlmc_images_keep_ptx(&b->images, b->sources));
     else
         tlmc_images_none(&b->c.arena, b->model, &text);
     ok = ok && write_text(b, name, &text);

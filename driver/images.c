@@ -6,7 +6,6 @@
 #include "bundle.h"
 #include "file.h"
 #include "output.h"
-#include "pack.h"
 #include "pipeline.h"
 
 #include <stdio.h>
@@ -260,18 +259,13 @@ static void put_bytes(struct tlmc_strbuf *out, const unsigned char *data, size_t
     }
 }
 
-/* Packed; PTX with the NUL that ends it. */
 static void put_array(struct tlmc_strbuf *out, const char *name, const unsigned char *data,
                       size_t size)
 {
-    struct tlmc_strbuf packed = { 0 };
-
-    tlmc_pack(data, size, &packed);
-    tlmc_strbuf_printf(out, "static const char %s[] =\n", name);
-    put_bytes(out, (const unsigned char *)packed.text, packed.length);
+    tlmc_strbuf_printf(out, "static const _Alignas(8) char %s[] =\n", name);
+    put_bytes(out, data, size);
     out->text[out->length - 1] = ';';
     tlmc_strbuf_add(out, "\n\n");
-    tlmc_strbuf_free(&packed);
 }
 
 static void put_head(struct tlmc_arena *arena, const char *name, const char *what,
@@ -301,21 +295,86 @@ static bool read_result(const struct tlmc_images *images, unsigned arch, const c
     return false;
 }
 
-static bool collect_one(const struct tlmc_images *images, unsigned arch, bool ptx,
-                        struct tlmc_strbuf *out, struct tlmc_strbuf *rows)
+/* One compiled image as an array and a row of the table.  Literals end with a NUL, as PTX must. */
+static void put_image(const char *kind, unsigned arch, const char *name,
+                      const struct tlm_bytes *bytes, struct tlmc_strbuf *out,
+                      struct tlmc_strbuf *rows)
 {
-    const char *kind = ptx ? "ptx" : "cubin";
-    const char *name = tlmc_arena_printf(images->arena, "%s_%u", kind, arch);
-    struct tlm_bytes bytes = { 0 };
-    bool ok = read_result(images, arch, kind, &bytes) && (ptx || check_cubin(images, arch, &bytes));
+    put_array(out, name, bytes->data, bytes->size);
+    tlmc_strbuf_printf(rows, "    { TLM_CUDA_IMAGE_%s, %u, %s, sizeof %s },\n", kind, arch, name,
+                       name);
+}
 
-    if (ok) {
-        const size_t size = bytes.size + (ptx ? 1 : 0);
+/* Checks every cubin, whatever form they travel in. */
+static bool check_all(const struct tlmc_images *images)
+{
+    bool ok = true;
 
-        put_array(out, name, bytes.data, size);
-        tlmc_strbuf_printf(rows, "    { TLM_CUDA_IMAGE_%s, %u, %s, %zu, sizeof %s - 1 },\n",
-                           ptx ? "PTX" : "CUBIN", arch, name, size, name);
+    for (unsigned i = 0; i < images->arch_count; i++) {
+        struct tlm_bytes bytes = { 0 };
+
+        ok = read_result(images, images->archs[i], "cubin", &bytes) &&
+             check_cubin(images, images->archs[i], &bytes) && ok;
+        tlm_bytes_free(&bytes);
     }
+    return ok;
+}
+
+static bool collect_plain(const struct tlmc_images *images, struct tlmc_strbuf *out,
+                          struct tlmc_strbuf *rows)
+{
+    bool ok = true;
+
+    for (unsigned i = 0; ok && i <= images->arch_count; i++) {
+        const bool ptx = i == images->arch_count;
+        const unsigned arch = images->archs[ptx ? 0 : i];
+        struct tlm_bytes bytes = { 0 };
+
+        ok = read_result(images, arch, ptx ? "ptx" : "cubin", &bytes);
+        if (ok)
+            put_image(ptx ? "PTX" : "CUBIN", arch,
+                      tlmc_arena_printf(images->arena, "%s_%u", ptx ? "ptx" : "cubin", arch),
+                      &bytes, out, rows);
+        tlm_bytes_free(&bytes);
+    }
+    return ok;
+}
+
+/* "--image3=kind=elf,sm=80,file=..." */
+static char *image_word(const struct tlmc_images *images, unsigned arch, bool ptx)
+{
+    return tlmc_arena_printf(images->arena, "--image3=kind=%s,sm=%u,file=%s/%s",
+                             ptx ? "ptx" : "elf", arch, images->folder,
+                             result_name(images, arch, ptx ? "ptx" : "cubin"));
+}
+
+static bool collect_fatbin(const struct tlmc_images *images, struct tlmc_strbuf *out,
+                           struct tlmc_strbuf *rows)
+{
+    char *argv[TLMC_NVRTC_ARCHS + 8];
+    char error[TLM_ERROR_BYTES];
+    struct tlm_bytes bytes = { 0 };
+    char *path = tlmc_arena_printf(images->arena, "%s/%s.fatbin", images->folder, images->name);
+    unsigned n = 0;
+    bool ok;
+
+    argv[n++] = tlmc_arena_strdup(images->arena, images->fatbinary);
+    argv[n++] = tlmc_arena_strdup(images->arena, "--64");
+    argv[n++] = tlmc_arena_strdup(images->arena, "--compress-all");
+    argv[n++] = tlmc_arena_printf(images->arena, "--create=%s", path);
+    for (unsigned i = 0; i < images->arch_count; i++)
+        argv[n++] = image_word(images, images->archs[i], false);
+    argv[n++] = image_word(images, images->archs[0], true);
+    argv[n] = NULL;
+    if (tlmc_run_program(argv) != 0) {
+        fprintf(stderr, "tlmc: '%s' did not put the device code together\n", images->fatbinary);
+        return false;
+    }
+    ok = tlm_file_read(path, MOST_CUBIN, &bytes, error) == TLM_OK;
+    if (ok)
+        put_image("ANY", images->archs[0], "fatbin", &bytes, out, rows);
+    else
+        fprintf(stderr, "tlmc: %s\n", error);
     tlm_bytes_free(&bytes);
     return ok;
 }
@@ -323,26 +382,36 @@ static bool collect_one(const struct tlmc_images *images, unsigned arch, bool pt
 bool tlmc_images_collect(const struct tlmc_images *images, struct tlmc_strbuf *out)
 {
     struct tlmc_strbuf rows = { 0 };
-    bool ok = true;
+    bool ok;
 
     put_head(images->arena, images->name, "compiled device code.", out);
-    for (unsigned i = 0; i < images->arch_count; i++)
-        ok = collect_one(images, images->archs[i], false, out, &rows) && ok;
-    ok = ok && collect_one(images, images->archs[0], true, out, &rows);
+    ok = check_all(images) &&
+         (images->fatbinary ? collect_fatbin : collect_plain)(images, out, &rows);
     tlmc_strbuf_printf(out,
                        "const tlm_cuda_image %s_images[] = {\n%s};\n"
                        "const uint32_t %s_image_count = %u;\n",
-                       images->name, tlmc_strbuf_text(&rows), images->name, images->arch_count + 1);
+                       images->name, tlmc_strbuf_text(&rows), images->name,
+                       images->fatbinary ? 1 : images->arch_count + 1);
     tlmc_strbuf_free(&rows);
+    return ok;
+}
+
+bool tlmc_images_keep_ptx(const struct tlmc_images *images, const char *folder)
+{
+    struct tlm_bytes bytes = { 0 };
+    bool ok = read_result(images, images->archs[0], "ptx", &bytes);
+
+    ok = ok && tlmc_write_file(folder, result_name(images, images->archs[0], "ptx"),
+                               (const char *)bytes.data, bytes.size);
+    tlm_bytes_free(&bytes);
     return ok;
 }
 
 void tlmc_images_none(struct tlmc_arena *arena, const char *name, struct tlmc_strbuf *out)
 {
     put_head(arena, name, "no device code: this build is without CUDA.", out);
-    tlmc_strbuf_printf(
-        out,
-        "const tlm_cuda_image %s_images[] = { { TLM_CUDA_IMAGE_CUBIN, 0, 0, 0, 0 } };\n"
-        "const uint32_t %s_image_count = 0;\n",
-        name, name);
+    tlmc_strbuf_printf(out,
+                       "const tlm_cuda_image %s_images[] = { { TLM_CUDA_IMAGE_CUBIN, 0, 0, 0 } };\n"
+                       "const uint32_t %s_image_count = 0;\n",
+                       name, name);
 }

@@ -1,6 +1,7 @@
 /* The device code of a program: NAME.cu compiled for every architecture that was asked for, each
-   result read back and checked against what the host code passes, and all of them as C arrays in
-   NAME_images.c, in the table that the session of the program chooses from.  Refuses wrong lists of
+   result read back and checked against what the host code passes, and all of them in NAME_images.c,
+   in the table that the session of the program chooses from: one compressed fatbin, made by the
+   toolkit's fatbinary, or without that tool a plain C array each.  Refuses wrong lists of
    architectures (exit 2); what does not compile or does not fit is a fault of tlmc, said so. */
 #ifndef TLMC_DRIVER_IMAGES_H
 #define TLMC_DRIVER_IMAGES_H
@@ -15,8 +16,9 @@ struct tlmc_images {
     const struct tlmc_nvrtc *nvrtc;
     unsigned archs[TLMC_NVRTC_ARCHS]; /* ascending; of the first also the PTX is kept */
     unsigned arch_count;
-    const char *folder; /* where results of the compilers lie, one file an architecture */
-    const char *name;   /* of the model */
+    const char *folder;    /* where results of the compilers lie, one file an architecture */
+    const char *fatbinary; /* the toolkit's tool; NULL: images travel one by one, plain */
+    const char *name;      /* of the model */
     struct tlmc_nvrtc_source source;
     const struct tlmc_emitted_kernel *kernels;
     unsigned kernel_count;
@@ -31,6 +33,8 @@ void tlmc_images_compile(const struct tlmc_images *images, struct tlmc_jobs *job
 /* After the jobs: reads what they made, checks it and writes the text of NAME_images.c.  False:
    every violation was printed. */
 bool tlmc_images_collect(const struct tlmc_images *images, struct tlmc_strbuf *out);
+/* The PTX, for people: NAME_<arch>.ptx in another folder. */
+bool tlmc_images_keep_ptx(const struct tlmc_images *images, const char *folder);
 /* The table of a program that gets the stub: no image. */
 void tlmc_images_none(struct tlmc_arena *arena, const char *name, struct tlmc_strbuf *out);
 

@@ -173,9 +173,10 @@ int tlmc_stage_plan(struct tlmc_compilation *c)
 
 int tlmc_stage_emit(struct tlmc_compilation *c, bool single_file, struct tlmc_emission *out)
 {
-    const struct tlmc_emit_options emit = {
-        .single_file = single_file, .with_main = true, .version = TLMC_VERSION, .source = tlmc_find_program_text
-    };
+    const struct tlmc_emit_options emit = { .single_file = single_file,
+                                            .with_main = true,
+                                            .version = TLMC_VERSION,
+                                            .source = tlmc_find_program_text };
     const tlmc_accepted_plan *accepted;
     int status = tlmc_stage_plan(c);
 

@@ -12,6 +12,7 @@ static const char *const library_places[] = {
 };
 static const char *const header_places[] = { "include", "targets/x86_64-linux/include",
                                              "targets/sbsa-linux/include", NULL };
+static const char *const tool_places[] = { "bin", NULL };
 
 bool tlmc_toolkit_configured(void)
 {
@@ -46,11 +47,14 @@ void tlmc_toolkit_find(struct tlmc_toolkit *toolkit, const char *path, struct tl
             continue;
         add_places(toolkit->libraries, paths[i], library_places, arena);
         add_places(toolkit->headers, paths[i], header_places, arena);
+        add_places(toolkit->tools, paths[i], tool_places, arena);
     }
     if (!path && *TLMC_CUDA_LIBRARIES)
         add(toolkit->libraries, TLMC_CUDA_LIBRARIES);
     if (!path && *TLMC_CUDA_HEADERS)
         add(toolkit->headers, TLMC_CUDA_HEADERS);
+    if (!path && *TLMC_CUDA_TOOLS)
+        add(toolkit->tools, TLMC_CUDA_TOOLS);
 }
 
 const char *tlmc_toolkit_folder(const char *const *folders, const char *file,

@@ -14,6 +14,7 @@ enum { TLMC_TOOLKIT_FOLDERS = 16 };
 struct tlmc_toolkit {
     const char *libraries[TLMC_TOOLKIT_FOLDERS + 1]; /* folders; NULL-terminated */
     const char *headers[TLMC_TOOLKIT_FOLDERS + 1];
+    const char *tools[TLMC_TOOLKIT_FOLDERS + 1];
     bool asked; /* --cuda-path was given: nowhere else is looked */
 };
 

@@ -4,7 +4,6 @@
    nothing behind. */
 #include "cuda_buffer.h"
 #include "cuda_session.h"
-#include "cuda_unpack.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,27 +33,40 @@ static bool open_is_better(const tlm_cuda_image *image, const tlm_cuda_image *be
     return image->arch > best->arch;
 }
 
-/* " sm_80 sm_90 compute_80" */
+/* "sm_80 sm_90 compute_80" */
 static void open_list_images(const tlm_cuda_needs *needs, char *text, size_t capacity)
 {
+    static const char *const open_kinds[] = { [TLM_CUDA_IMAGE_CUBIN] = "sm_",
+                                              [TLM_CUDA_IMAGE_PTX] = "compute_",
+                                              [TLM_CUDA_IMAGE_ANY] = "code from sm_" };
     size_t length = 0;
 
     text[0] = '\0';
-    for (uint32_t i = 0; i < *needs->image_count && length < capacity; i++) {
-        const tlm_cuda_image *const image = &needs->images[i];
-        const char *const kind = image->kind == TLM_CUDA_IMAGE_PTX ? "compute" : "sm";
-
-        length += (size_t)snprintf(text + length, capacity - length, "%s%s_%u", i > 0 ? " " : "",
-                                   kind, (unsigned)image->arch);
-    }
+    for (uint32_t i = 0; i < *needs->image_count && length < capacity; i++)
+        length +=
+            (size_t)snprintf(text + length, capacity - length, "%s%s%u", i > 0 ? " " : "",
+                             open_kinds[needs->images[i].kind], (unsigned)needs->images[i].arch);
 }
 
-static tlm_status open_choose(const struct tlm_cuda_session *session, const tlm_cuda_image **image,
-                              char *error)
+/* No image, or none in the fatbin, is for this device. */
+static tlm_status open_no_code(const tlm_cuda_needs *needs, int major, int minor, char *error)
+{
+    char list[128];
+
+    open_list_images(needs, list, sizeof list);
+    return tlm_cuda_fail(error, TLM_ERR_DEVICE,
+                         "%s: no code for this device, sm_%d%d: the program has %s; build it with "
+                         "--arch %d%d",
+                         needs->model, major, minor, *list ? list : "none", major, minor);
+}
+
+/* Loads the image for this device.  The driver keeps a copy of what it loads. */
+static tlm_status open_library(struct tlm_cuda_session *session, char *error)
 {
     const tlm_cuda_needs *const needs = session->needs;
+    const tlm_cuda_image *image = NULL;
     int major = 0, minor = 0;
-    char list[128];
+    cudaError_t code;
     tlm_status status =
         tlm_cuda_result(error,
                         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor,
@@ -66,44 +78,17 @@ static tlm_status open_choose(const struct tlm_cuda_session *session, const tlm_
                                  cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor,
                                                         session->device),
                                  needs->model, "cudaDeviceGetAttribute");
-    *image = NULL;
     for (uint32_t i = 0; status == TLM_OK && i < *needs->image_count; i++)
-        if (open_is_better(&needs->images[i], *image, (uint32_t)(10 * major + minor)))
-            *image = &needs->images[i];
-    if (status != TLM_OK || *image)
+        if (open_is_better(&needs->images[i], image, (uint32_t)(10 * major + minor)))
+            image = &needs->images[i];
+    if (status != TLM_OK)
         return status;
-    open_list_images(needs, list, sizeof list);
-    return tlm_cuda_fail(error, TLM_ERR_DEVICE,
-                         "%s: no code for this device, sm_%d%d: the program has %s; build it with "
-                         "--arch %d%d",
-                         needs->model, major, minor, *list ? list : "none", major, minor);
-}
-
-/* The driver keeps a copy of what it loads. */
-static tlm_status open_library(struct tlm_cuda_session *session, const tlm_cuda_image *image,
-                               char *error)
-{
-    const char *const model = session->needs->model;
-    unsigned char *unpacked = NULL;
-    tlm_status status = TLM_OK;
-
-    if (image->packed > 0) {
-        unpacked = malloc(image->bytes);
-        if (!unpacked)
-            status = tlm_cuda_fail(error, TLM_ERR_MEMORY, "%s: no memory for %zu bytes of kernels",
-                                   model, image->bytes);
-        else if (!tlm_cuda_unpack(image->data, image->packed, unpacked, image->bytes))
-            status = tlm_cuda_fail(error, TLM_ERR_FORMAT, "%s: the kernels for sm_%u are damaged",
-                                   model, (unsigned)image->arch);
-    }
-    if (status == TLM_OK)
-        status = tlm_cuda_result(error,
-                                 cudaLibraryLoadData(&session->library,
-                                                     unpacked ? unpacked : image->data, NULL, NULL,
-                                                     0, NULL, NULL, 0),
-                                 model, "cudaLibraryLoadData of the kernels");
-    free(unpacked);
-    return status;
+    if (!image)
+        return open_no_code(needs, major, minor, error);
+    code = cudaLibraryLoadData(&session->library, image->data, NULL, NULL, 0, NULL, NULL, 0);
+    if (code == cudaErrorNoKernelImageForDevice)
+        return open_no_code(needs, major, minor, error);
+    return tlm_cuda_result(error, code, needs->model, "cudaLibraryLoadData of the kernels");
 }
 
 /* Looks one kernel up.  Asking for its attributes also loads its code, which the driver would else
@@ -136,11 +121,8 @@ static tlm_status open_kernel(struct tlm_cuda_session *session, uint32_t number,
 
 static tlm_status open_load(struct tlm_cuda_session *session, char *error)
 {
-    const tlm_cuda_image *image;
-    tlm_status status = open_choose(session, &image, error);
+    tlm_status status = open_library(session, error);
 
-    if (status == TLM_OK)
-        status = open_library(session, image, error);
     for (uint32_t i = 0; status == TLM_OK && i < session->needs->kernel_count; i++)
         status = open_kernel(session, i, error);
     return status;

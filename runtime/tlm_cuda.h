@@ -107,11 +107,9 @@ typedef enum tlm_cuda_image_kind {
 
 typedef struct tlm_cuda_image {
     tlm_cuda_image_kind kind;
-    uint32_t arch; /* 80, 90, ...: 10 * major + minor */
+    uint32_t arch; /* 80, 90, ...: 10 * major + minor; ANY: the oldest that it has code for */
     const void *data;
-    size_t bytes;  /* of the image */
-    size_t packed; /* bytes at data, when they are the packed form (cuda_unpack.h); 0: they are the
-                      image */
+    size_t bytes;
 } tlm_cuda_image;
 
 typedef struct tlm_cuda_kernel {

@@ -352,8 +352,8 @@ TLM_INLINE void tlmk_f32_matmul__cuda_tiled(float *c, const float *a, const floa
                                             const uint32_t *batch_dims, const uint64_t *a_strides,
                                             const uint64_t *b_strides)
 {
-    const uint32_t row_parts = TLMK_PARTS(M, TLMK_MM_ROWS(M, N));
-    const uint32_t col_parts = TLMK_PARTS(N, TLMK_MM_COLS(M, N));
+    const uint32_t row_parts = TLMK_PARTS((uint64_t)M, TLMK_MM_ROWS(M, N));
+    const uint32_t col_parts = TLMK_PARTS((uint64_t)N, TLMK_MM_COLS(M, N));
     const uint32_t row = blockIdx.x % row_parts * TLMK_MM_ROWS(M, N);
     const uint32_t col = blockIdx.x / row_parts % col_parts * TLMK_MM_COLS(M, N);
     const uint32_t batch = blockIdx.x / row_parts / col_parts;

@@ -3,8 +3,8 @@
    for hosts that manage device tensors themselves.  Plain C11 and C++17; needs no CUDA header.
 
    Implemented twice with the same functions: cuda_session.c and cuda_buffer.c over the CUDA
-   runtime, cuda_stub.c for builds without CUDA, where every request is refused by name.  Source of
-   the names and of the environment variables: docs/cuda.md. */
+   runtime, cuda_stub.c for builds without CUDA, where every request is refused by name.
+   docs/cuda.md explains sessions, buffers and the environment variables. */
 #ifndef TLM_CUDA_H
 #define TLM_CUDA_H
 

@@ -45,12 +45,12 @@ TLM_KERNEL(fma_rate)
     {                                                  \
         __VA_ARGS__                                    \
     }
-#define PRODUCT(name, M, N, K, ta, tb)                                                         \
-    struct name##_args : bench_args {                                                          \
-    };                                                                                         \
-    TLM_KERNEL(name)                                                                           \
-    {                                                                                          \
-        tlmk_f32_matmul__cuda_tiled(m->y[0], m->x[0], m->x[1], M, N, K, ta, tb, 0, nullptr,    \
-                                    nullptr, nullptr);                                         \
+#define PRODUCT(name, M, N, K, ta, tb)                                                      \
+    struct name##_args : bench_args {                                                       \
+    };                                                                                      \
+    TLM_KERNEL(name)                                                                        \
+    {                                                                                       \
+        tlmk_f32_matmul__cuda_tiled(m->y[0], m->x[0], m->x[1], M, N, K, ta, tb, 0, nullptr, \
+                                    nullptr, nullptr);                                      \
     }
 #include "kernels.def"

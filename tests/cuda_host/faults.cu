@@ -4,9 +4,9 @@
 
 #include "device.cuh"
 
-#define FAULT(name)                    \
+#define FAULT(name)                       \
     struct name##_args : fault_operands { \
-    };                                 \
+    };                                    \
     TLM_KERNEL(name)
 
 TLM_TABLE const float quarter_steps[4] = { 0.0f, 0.25f, 0.5f, 0.75f };

@@ -11,9 +11,11 @@ struct row_operands {
     uint32_t n;
 };
 
-template <class T> struct row_value;
+template <class T>
+struct row_value;
 
-template <> struct row_value<float> {
+template <>
+struct row_value<float> {
     TLM_INLINE float take(uint32_t bits)
     {
         return tlm_float(bits);
@@ -24,7 +26,8 @@ template <> struct row_value<float> {
     }
 };
 
-template <> struct row_value<int32_t> {
+template <>
+struct row_value<int32_t> {
     TLM_INLINE int32_t take(uint32_t bits)
     {
         return (int32_t)bits;
@@ -35,7 +38,8 @@ template <> struct row_value<int32_t> {
     }
 };
 
-template <> struct row_value<uint8_t> {
+template <>
+struct row_value<uint8_t> {
     TLM_INLINE uint8_t take(uint32_t bits)
     {
         return bits & 1;
@@ -72,15 +76,15 @@ TLM_INLINE void row_apply(const struct row_operands *m, uint32_t i, R (*f)(A, B,
     m->y[i] = row_value<R>::give(f(TAKE(A, 0), TAKE(B, 1), TAKE(C, 2), TAKE(D, 3)));
 }
 
-#define ROW_KERNEL(name)                         \
-    struct row_##name##_args : row_operands {    \
-    };                                           \
-    TLM_KERNEL(row_##name)                       \
-    {                                            \
-        const uint32_t i = tlm_thread();         \
-                                                 \
-        if (i < m->n)                            \
-            row_apply(m, i, tlm_##name);         \
+#define ROW_KERNEL(name)                      \
+    struct row_##name##_args : row_operands { \
+    };                                        \
+    TLM_KERNEL(row_##name)                    \
+    {                                         \
+        const uint32_t i = tlm_thread();      \
+                                              \
+        if (i < m->n)                         \
+            row_apply(m, i, tlm_##name);      \
     }
 #define TLM_UNARY(name, attrs, formula, uses, derivative, ulp, vjp_ulp, domain) \
     ROW_KERNEL(name)                                                            \

@@ -31,8 +31,12 @@ struct tlmc_emitted_kernel {
 
 enum { TLMC_EMIT_LINKS = 16 };
 
+/* Architectures that device code is compiled for unless others are named. */
+#define TLMC_CUDA_ARCHITECTURES "80,90,100,120"
+
 struct tlmc_emission {
-    /* NAME.h, NAME.c, NAME_main.c, NAME.plan.json, CMakeLists.txt; for CUDA also NAME.cu */
+    /* NAME.h, NAME.c, NAME_main.c, NAME.plan.json, CMakeLists.txt; for CUDA also NAME.cu, and in
+       single files NAME_cuda.c, the CUDA runtime */
     struct tlmc_emitted files[8];
     unsigned count;
     bool cuda, cublas; /* the program needs compiled NAME.cu; calls of cuBLAS */

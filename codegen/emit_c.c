@@ -53,6 +53,14 @@ void tlmc_emit_need_device_header(struct tlmc_emit *e, const char *header)
     TLMC_PUSH(e->arena, &e->device_headers, header);
 }
 
+bool tlmc_emit_uses_cublas(const struct tlmc_emit *e)
+{
+    for (unsigned i = 0; i < e->headers.count; i++)
+        if (strcmp(e->headers.items[i], "tlm_cublas.h") == 0)
+            return true;
+    return false;
+}
+
 size_t tlmc_emit_activations_bytes(const struct tlmc_emit *e)
 {
     return e->cuda ? e->io_bytes : e->plan->activations_bytes;
@@ -414,6 +422,58 @@ static unsigned count_trained(const struct tlmc_emit *e)
     return count;
 }
 
+/* Names, offsets, sizes: what every file needs.  False: refused. */
+static bool set_up(struct tlmc_emit *e)
+{
+    if (!tlmc_names_free_for_model(e->model)) {
+        tlmc_emit_refuse(
+            e, NULL,
+            "model '%s' needs another name: this one has a meaning in C or in generated code",
+            e->model);
+        return false;
+    }
+    e->MODEL = tlmc_names_upper(e->arena, e->model);
+    tlmc_names_init(&e->names, e->arena);
+    e->names.own = true;
+    tlmc_symtab_init(&e->body_keys, e->arena);
+    set_up_forms(e);
+    set_up_params(e);
+    if (count_trained(e) > 1) {
+        tlmc_emit_refuse(e, NULL, "%u entries are trained; programs train one", count_trained(e));
+        return false;
+    }
+    tlmc_emit_claim_names(e);
+    if (e->failed)
+        return false;
+    for (uint32_t f = 0; f < e->form_count; f++)
+        name_offsets(e, &e->forms[f]);
+    if (e->cuda)
+        tlmc_cuda_set_up(e);
+    e->abi = abi_of(e);
+    return true;
+}
+
+/* What a CUDA program has besides: device code, and in single files the runtime it links. */
+static void emit_cuda_files(struct tlmc_emit *e, struct tlmc_emission *out)
+{
+    static const char *const runtime[] = { "libtlm_cuda.inc", NULL };
+    static const char *const with_cublas[] = { "libtlm_cuda.inc", "cuda_cublas.c", NULL };
+    struct tlmc_strbuf *device = add_file(e, out, ".cu"), *session;
+
+    emit_device_code(e, device);
+    tlmc_cuda_kernels(e, out);
+    out->cublas = tlmc_emit_uses_cublas(e);
+    if (!e->options->single_file)
+        return;
+    bundle(e, device, NULL, false);
+    session = add_file(e, out, "_cuda.c");
+    tlmc_emit_head(e, "The CUDA runtime of the program.  Needs the CUDA headers and cudart.",
+                   session);
+    tlmc_strbuf_add(session, "#define _POSIX_C_SOURCE 200809L\n");
+    bundle(e, session, out->cublas ? with_cublas : runtime, false);
+    tlmc_cuda_fatbin_text(e, session);
+}
+
 bool tlmc_emit_c(const tlmc_accepted_plan *accepted, const struct tlmc_emit_options *options,
                  struct tlmc_emission *out, struct tlmc_diags *diags)
 {
@@ -422,38 +482,14 @@ bool tlmc_emit_c(const tlmc_accepted_plan *accepted, const struct tlmc_emit_opti
     struct tlmc_emit e = {
         .plan = plan, .module = plan->module, .options = options, .diags = diags
     };
-    struct tlmc_strbuf *header, *model, *program = NULL, *device = NULL;
+    struct tlmc_strbuf *header, *model, *program = NULL;
 
     *out = (struct tlmc_emission){ 0 };
     e.arena = plan->module->arena;
     e.model = plan->module->name;
     e.cuda = plan->profile->device == TLMC_CUDA;
-    if (!tlmc_names_free_for_model(e.model)) {
-        tlmc_emit_refuse(
-            &e, NULL,
-            "model '%s' needs another name: this one has a meaning in C or in generated code",
-            e.model);
+    if (!set_up(&e))
         return false;
-    }
-    e.MODEL = tlmc_names_upper(e.arena, e.model);
-    tlmc_names_init(&e.names, e.arena);
-    e.names.own = true;
-    tlmc_symtab_init(&e.body_keys, e.arena);
-    set_up_forms(&e);
-    set_up_params(&e);
-    if (count_trained(&e) > 1) {
-        tlmc_emit_refuse(&e, NULL, "%u entries are trained; programs train one", count_trained(&e));
-        return false;
-    }
-    tlmc_emit_claim_names(&e);
-    if (e.failed)
-        return false;
-    for (uint32_t f = 0; f < e.form_count; f++)
-        name_offsets(&e, &e.forms[f]);
-    if (e.cuda)
-        tlmc_cuda_set_up(&e);
-    e.abi = abi_of(&e);
-
     model = add_file(&e, out, ".c");
     emit_model(&e, model);
     header = add_file(&e, out, ".h");
@@ -464,17 +500,10 @@ bool tlmc_emit_c(const tlmc_accepted_plan *accepted, const struct tlmc_emit_opti
     }
     tlmc_plan_json(plan, add_file(&e, out, ".plan.json"));
     tlmc_emit_cmake(&e, add_file(&e, out, "CMakeLists.txt"));
-    if (e.cuda) {
-        device = add_file(&e, out, ".cu");
-        emit_device_code(&e, device);
-        tlmc_cuda_kernels(&e, out);
-        for (unsigned i = 0; i < e.headers.count; i++)
-            out->cublas |= strcmp(e.headers.items[i], "tlm_cublas.h") == 0;
-    }
+    if (e.cuda)
+        emit_cuda_files(&e, out);
     if (options->single_file) {
         bundle(&e, model, NULL, true);
-        if (device)
-            bundle(&e, device, NULL, false);
         bundle(&e, header, NULL, false);
         if (program)
             bundle(&e, program, shell, true);

@@ -9,6 +9,13 @@
 #include "names.h"
 #include "writer.h"
 
+/* Public tensors of a form. */
+enum tlmc_io_kind { TLMC_IO_INPUT, TLMC_IO_OUTPUT, TLMC_IO_LOSS, TLMC_IO_METRIC, TLMC_IO_KINDS };
+
+/* Of every block of a CUDA launch: TLMK_THREADS of kernels_cuda/blocks.h, which emitted code
+ * asserts. */
+enum { TLMC_CUDA_THREADS = 256 };
+
 /* One form of one entry, with the names that its text uses. */
 struct tlmc_emit_form {
     const struct tlmc_plan_form *plan;
@@ -21,8 +28,8 @@ struct tlmc_emit_form {
         *run; /* public function that runs it: MODEL_infer, MODEL_evaluate, MODEL_train_forward */
     const char *
         *locals; /* a value: name of the pointer to it in entry points; NULL: not asked for yet */
-    const char **offsets; /* a storage in the arena: its enumerator */
-    const char **io[4];   /* CUDA, by tlmc_io_kind: enumerators of the host's copies */
+    const char **offsets;           /* a storage in the arena: its enumerator */
+    const char **io[TLMC_IO_KINDS]; /* CUDA: enumerators of the host's copies */
     struct tlmc_names names;
     uint32_t index;
     bool draws; /* has random nodes */
@@ -81,7 +88,6 @@ struct tlmc_emit {
     struct tlmc_writer structs;      /* onto them */
     size_t table_bytes, io_bytes;    /* CUDA: constants on the device; tensors on the host */
     const char **io_gradients;       /* CUDA: a gradient of the training form: its enumerator */
-    const char *undefined_reduction; /* CUDA: a capsule whose sums have no definition */
     size_t head_bytes;               /* of the model struct at the start of the state block */
     size_t state_bytes;              /* with it */
     uint32_t abi;
@@ -95,6 +101,7 @@ void tlmc_emit_refuse(struct tlmc_emit *e, const struct tlmc_node *node, const c
 const char *tlmc_emit_printf(struct tlmc_emit *e, const char *fmt, ...) TLMC_PRINTF(2, 3);
 void tlmc_emit_need_header(struct tlmc_emit *e, const char *header);
 void tlmc_emit_need_device_header(struct tlmc_emit *e, const char *header);
+bool tlmc_emit_uses_cublas(const struct tlmc_emit *e);
 /* Bytes of the activations block that the caller hands in. */
 size_t tlmc_emit_activations_bytes(const struct tlmc_emit *e);
 const struct tlmc_emit_form *
@@ -203,6 +210,8 @@ void tlmc_cuda_tables(struct tlmc_emit *e, struct tlmc_strbuf *out);
 void tlmc_cuda_memory(struct tlmc_emit *e, struct tlmc_strbuf *out);
 /* NAME.cu, without its head comment. */
 void tlmc_cuda_device_text(struct tlmc_emit *e, struct tlmc_strbuf *out);
+/* The end of NAME_cuda.c: device code that nvcc compiled, when the build names it. */
+void tlmc_cuda_fatbin_text(struct tlmc_emit *e, struct tlmc_strbuf *out);
 /* The kernels of the emission, in the module's arena. */
 void tlmc_cuda_kernels(struct tlmc_emit *e, struct tlmc_emission *out);
 /* "PHASE_TRAIN_FORWARD" of "train_forward", "FORM_TRAIN". */
@@ -223,7 +232,6 @@ void tlmc_emit_cmake(struct tlmc_emit *e, struct tlmc_strbuf *out);
 void tlmc_emit_head(struct tlmc_emit *e, const char *what, struct tlmc_strbuf *out);
 
 /* ---- emit_io.c: public tensors */
-enum tlmc_io_kind { TLMC_IO_INPUT, TLMC_IO_OUTPUT, TLMC_IO_LOSS, TLMC_IO_METRIC, TLMC_IO_KINDS };
 const tlmc_io_vec *tlmc_emit_ios(const struct tlmc_form *form, enum tlmc_io_kind kind);
 /* Public accessor of one: "quickstart_mlp_train_target_y". */
 const char *tlmc_emit_accessor(struct tlmc_emit *e, const struct tlmc_emit_form *form,

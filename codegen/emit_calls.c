@@ -189,6 +189,11 @@ static void run_in_chunks(struct tlmc_call *call, const struct row *row)
     outer = number(call, sizes[0]);
     length = number(call, sizes[1]);
     chunks = tlmc_emit_printf(e, "TLMK_CHUNKS(%s)", length);
+    tlmc_write(
+        &e->entry,
+        "_Static_assert(%{outer} * %{chunks} * sizeof(float) <= %{bytes}, \"its workspace\");\n",
+        "outer", outer, "chunks", chunks, "bytes",
+        number(call, (int64_t)call->step->workspace_bytes));
     call->shape = shape_text(call, 2, sizes);
     tlmc_call_field(call, "float *", "parts", parts);
     fields(call, row->operands, false);

@@ -3,32 +3,15 @@
    a C array, unless NAME_images.c, which `tlmc build --keep` writes, lies beside it. */
 #include "emit_c.h"
 
-#include <string.h>
-
-static bool uses_cublas(const struct tlmc_emit *e)
+/* NAME.cu -> NAME.fatbin -> NAME.fatbin.c, a C array. */
+static void put_nvcc(struct tlmc_emit *e, struct tlmc_writer *w)
 {
-    for (unsigned i = 0; i < e->headers.count; i++)
-        if (strcmp(e->headers.items[i], "tlm_cublas.h") == 0)
-            return true;
-    return false;
-}
-
-static void put_device_code(struct tlmc_emit *e, struct tlmc_writer *w)
-{
-    tlmc_write(w,
-               "find_package(CUDAToolkit REQUIRED)\n"
-               "\n"
-               "# Device code: compiled by tlmc already, or here by nvcc for these architectures.\n"
-               "set(%{MODEL}_ARCHITECTURES 80 90 100 120 CACHE STRING \"compute capabilities\")\n"
-               "set(images ${CMAKE_CURRENT_SOURCE_DIR}/%{model}_images.c)\n"
-               "if(NOT EXISTS ${images})\n"
-               "  set(images ${CMAKE_CURRENT_BINARY_DIR}/%{model}_images.c)\n"
-               "  set(targets \"\")\n"
-               "  foreach(arch ${%{MODEL}_ARCHITECTURES})\n"
-               "    list(APPEND targets -gencode arch=compute_${arch},code=sm_${arch})\n"
-               "  endforeach()\n"
-               "  list(GET %{MODEL}_ARCHITECTURES 0 first)\n"
-               "  list(APPEND targets -gencode arch=compute_${first},code=compute_${first})\n");
+    tlmc_write(w, "  set(targets \"\")\n"
+                  "  foreach(arch ${%{MODEL}_ARCHITECTURES})\n"
+                  "    list(APPEND targets -gencode arch=compute_${arch},code=sm_${arch})\n"
+                  "  endforeach()\n"
+                  "  list(GET %{MODEL}_ARCHITECTURES 0 first)\n"
+                  "  list(APPEND targets -gencode arch=compute_${first},code=compute_${first})\n");
     tlmc_write(
         w,
         "  set(fatbin ${CMAKE_CURRENT_BINARY_DIR}/%{model}.fatbin)\n"
@@ -38,20 +21,44 @@ static void put_device_code(struct tlmc_emit *e, struct tlmc_writer *w)
         "      ${CMAKE_CURRENT_SOURCE_DIR}/%{model}.cu -o ${fatbin}\n"
         "    COMMAND ${CUDAToolkit_BIN_DIR}/bin2c --const --type longlong --name "
         "%{model}_fatbin ${fatbin} > ${fatbin}.c\n"
-        "    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/%{model}.cu COMMAND_EXPAND_LISTS VERBATIM)\n"
-        "  file(WRITE ${images} [=[\n"
-        "#include \"tlm_cuda.h\"\n"
-        "#include \"%{model}.fatbin.c\"\n"
-        "const tlm_cuda_image %{model}_images[] = { { TLM_CUDA_IMAGE_ANY, 0, %{model}_fatbin, "
-        "sizeof %{model}_fatbin } };\n"
-        "const uint32_t %{model}_image_count = 1;\n"
-        "]=])\n"
-        "  set_source_files_properties(${images} PROPERTIES OBJECT_DEPENDS ${fatbin}.c)\n"
-        "endif()\n\n",
+        "    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/%{model}.cu COMMAND_EXPAND_LISTS VERBATIM)\n",
         "includes",
         e->options->single_file
             ? ""
             : "\"-I$<JOIN:$<TARGET_PROPERTY:tlmc::tlm,INTERFACE_INCLUDE_DIRECTORIES>,;-I>\"");
+}
+
+/* Sets `images`: the C files that hold device code. */
+static void put_device_code(struct tlmc_emit *e, struct tlmc_writer *w)
+{
+    const bool alone = e->options->single_file;
+
+    tlmc_write(
+        w, "find_package(CUDAToolkit REQUIRED)\n"
+           "\n"
+           "# Device code: compiled by tlmc already, or here by nvcc for these architectures.\n"
+           "string(REPLACE \",\" \";\" architectures \"" TLMC_CUDA_ARCHITECTURES "\")\n"
+           "set(%{MODEL}_ARCHITECTURES ${architectures} CACHE STRING \"compute capabilities\")\n"
+           "set(images ${CMAKE_CURRENT_SOURCE_DIR}/%{model}_images.c)\n"
+           "if(NOT EXISTS ${images})\n");
+    put_nvcc(e, w);
+    if (alone)
+        tlmc_write(w, "  set(images \"\")\n"
+                      "  set_source_files_properties(%{model}_cuda.c PROPERTIES OBJECT_DEPENDS "
+                      "${fatbin}.c\n"
+                      "    COMPILE_DEFINITIONS \"%{MODEL}_FATBIN=\\\"${fatbin}.c\\\"\")\n");
+    else
+        tlmc_write(
+            w, "  set(images ${CMAKE_CURRENT_BINARY_DIR}/%{model}_images.c)\n"
+               "  file(WRITE ${images} [=[\n"
+               "#include \"tlm_cuda.h\"\n"
+               "#include \"%{model}.fatbin.c\"\n"
+               "const tlm_cuda_image %{model}_images[] = { { TLM_CUDA_IMAGE_ANY, 0, "
+               "%{model}_fatbin, sizeof %{model}_fatbin } };\n"
+               "const uint32_t %{model}_image_count = 1;\n"
+               "]=])\n"
+               "  set_source_files_properties(${images} PROPERTIES OBJECT_DEPENDS ${fatbin}.c)\n");
+    tlmc_write(w, "endif()\n\n");
 }
 
 void tlmc_emit_cmake(struct tlmc_emit *e, struct tlmc_strbuf *out)
@@ -87,11 +94,18 @@ void tlmc_emit_cmake(struct tlmc_emit *e, struct tlmc_strbuf *out)
                "target_include_directories(%{model}_model PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})\n"
                "target_compile_options(%{model}_model PRIVATE -fno-math-errno -ffp-contract=off)\n"
                "target_link_libraries(%{model}_model PUBLIC ",
-               "images", e->cuda ? " ${images}" : "");
+               "images",
+               !e->cuda ? ""
+               : alone  ? tlmc_emit_printf(e, " %s_cuda.c ${images}", e->model)
+                        : " ${images}");
     if (!alone)
         tlmc_write(&w, "tlmc::tlm ");
+    if (e->cuda && alone)
+        tlmc_write(&w, tlmc_emit_uses_cublas(e) ? "CUDA::cublas CUDA::cudart_static "
+                                                : "CUDA::cudart_static ");
     if (e->cuda && !alone)
-        tlmc_write(&w, uses_cublas(e) ? "tlmc::tlm_cublas tlmc::tlm_cuda " : "tlmc::tlm_cuda ");
+        tlmc_write(&w, tlmc_emit_uses_cublas(e) ? "tlmc::tlm_cublas tlmc::tlm_cuda "
+                                                : "tlmc::tlm_cuda ");
     for (unsigned i = 0; i < e->links.count; i++)
         tlmc_write(&w, "%{link} ", "link", e->links.items[i]);
     tlmc_write(&w, "m)\n");

@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-enum { THREADS = 256 }; /* of every block: TLMK_THREADS of kernels_cuda/blocks.h */
-
 /* ---- tensors that travel */
 
 static const char *number(struct tlmc_emit *e, uint64_t value)
@@ -233,6 +231,9 @@ static void put_kernels(struct tlmc_emit *e, struct tlmc_writer *w)
                    e->bodies.items[i].name);
     tlmc_write(w, "    { \"tlm_probe\", TLMK_THREADS, sizeof(void *) },\n"
                   "};\n\n");
+    tlmc_write(
+        w, "_Static_assert(TLMK_THREADS == %{threads}, \"blocks of updates are counted so\");\n",
+        "threads", number(e, TLMC_CUDA_THREADS));
     for (unsigned i = 0; i < e->bodies.count; i++)
         tlmc_write(w,
                    "_Static_assert(sizeof(struct %{name}_args) == %{bytes}, \"what the build "
@@ -248,9 +249,9 @@ void tlmc_cuda_kernels(struct tlmc_emit *e, struct tlmc_emission *out)
         TLMC_NEW_ARRAY(e->arena, struct tlmc_emitted_kernel, e->bodies.count + 1);
 
     for (unsigned i = 0; i < e->bodies.count; i++)
-        kernels[i] = (struct tlmc_emitted_kernel){ e->bodies.items[i].name, THREADS,
+        kernels[i] = (struct tlmc_emitted_kernel){ e->bodies.items[i].name, TLMC_CUDA_THREADS,
                                                    e->bodies.items[i].arg_bytes };
-    kernels[e->bodies.count] = (struct tlmc_emitted_kernel){ "tlm_probe", THREADS, 8 };
+    kernels[e->bodies.count] = (struct tlmc_emitted_kernel){ "tlm_probe", TLMC_CUDA_THREADS, 8 };
     out->cuda = true;
     out->kernels = kernels;
     out->kernel_count = e->bodies.count + 1;
@@ -359,7 +360,7 @@ static const char *undefined_reduction(const struct tlmc_emit *e)
         for (uint32_t n = 0; n < e->forms[f].graph->node_count; n++) {
             const struct tlmc_capsule *capsule = e->forms[f].plan->choice[n];
 
-            if (capsule && strcmp(capsule->arithmetic, "implementation-defined") == 0)
+            if (capsule && tlmc_capsule_reduction_is_undefined(capsule))
                 return capsule->name;
         }
     return NULL;
@@ -429,4 +430,27 @@ void tlmc_cuda_device_text(struct tlmc_emit *e, struct tlmc_strbuf *out)
                          "{\n"
                          "    tlmk_probe(m->out);\n"
                          "}\n");
+}
+
+void tlmc_cuda_fatbin_text(struct tlmc_emit *e, struct tlmc_strbuf *out)
+{
+    struct tlmc_writer w;
+
+    tlmc_writer_init(&w, out);
+    tlmc_writer_set(&w, "model", e->model);
+    tlmc_writer_set(&w, "MODEL", e->MODEL);
+    tlmc_write(
+        &w, "\n"
+            "/* Device code that nvcc compiled: CMakeLists.txt names the C array that bin2c made "
+            "of it.\n"
+            "   tlmc build writes NAME_images.c in its place. */\n"
+            "#ifdef %{MODEL}_FATBIN\n"
+            "#include %{MODEL}_FATBIN\n"
+            "extern const tlm_cuda_image %{model}_images[];\n"
+            "extern const uint32_t %{model}_image_count;\n"
+            "const tlm_cuda_image %{model}_images[] = { { TLM_CUDA_IMAGE_ANY, 0, %{model}_fatbin, "
+            "sizeof %{model}_fatbin } };\n"
+            "const uint32_t %{model}_image_count = 1;\n"
+            "#endif\n");
+    tlmc_writer_end(&w);
 }

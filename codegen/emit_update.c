@@ -107,11 +107,9 @@ static struct tlmc_geometry elements(struct tlmc_emit *e, const char *items, int
     return (struct tlmc_geometry){ items, tlmc_literal_count(e->arena, (uint64_t)blocks), work };
 }
 
-enum { THREADS = 256 }; /* of a block: TLMK_THREADS */
-
 static int64_t blocks_of(int64_t count)
 {
-    return (count + THREADS - 1) / THREADS;
+    return (count + TLMC_CUDA_THREADS - 1) / TLMC_CUDA_THREADS;
 }
 
 /* A run with a fault, an index out of range, changes no weights. */

@@ -172,21 +172,18 @@ static void choose_compiler(struct build *b)
     b->compiler.objects = b->temporary;
 }
 
-/* The CUDA runtime of the program, as a file of its own: it compiles beside the others. */
-static bool compile_cuda_runtime(struct build *b)
+/* Without the toolkit the program gets the stub in place of the CUDA runtime. */
+static bool write_stub(struct build *b)
 {
     struct tlmc_bundle bundle = { .arena = &b->c.arena, .source = tlmc_find_program_text };
     struct tlmc_strbuf text = { 0 };
-    const char *name = tlmc_arena_printf(&b->c.arena, "%s_cuda.c", b->model);
     bool ok;
 
     tlmc_strbuf_add(&text, "#define _POSIX_C_SOURCE 200809L\n");
-    tlmc_bundle_file(&bundle, b->native ? "libtlm_cuda.inc" : "libtlm_cuda_stub.inc", &text);
-    if (b->native && b->emission.cublas)
-        tlmc_bundle_file(&bundle, "cuda_cublas.c", &text);
+    tlmc_bundle_file(&bundle, "libtlm_cuda_stub.inc", &text);
     if (bundle.missing)
         TLMC_BUG("no text of '%s'", bundle.missing);
-    ok = write_text(b, name, &text) && tlmc_compile_file(&b->compiler, &b->jobs, name);
+    ok = write_text(b, tlmc_arena_printf(&b->c.arena, "%s_cuda.c", b->model), &text);
     tlmc_strbuf_free(&text);
     return ok;
 }
@@ -274,11 +271,9 @@ static int compile(struct build *b, const char *program)
 
     choose_compiler(b);
     tlmc_jobs_begin(&b->jobs);
-    ok = compile_files(b);
+    ok = (b->native || !b->emission.cuda || write_stub(b)) && compile_files(b);
     if (ok && b->native)
         tlmc_images_compile(&b->images, &b->jobs);
-    if (ok && b->emission.cuda)
-        ok = compile_cuda_runtime(b);
     if (!tlmc_jobs_end(&b->jobs))
         return explain(b);
     if (ok && b->emission.cuda) {

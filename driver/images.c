@@ -21,8 +21,6 @@ enum {
     MOST_CUBIN = 256 << 20    /* bytes; a limit for the file reader */
 };
 
-static const unsigned default_archs[] = { 80, 90, 100, 120 };
-
 /* ---- the list of architectures */
 
 static int ascending(const void *a, const void *b)
@@ -79,15 +77,24 @@ static bool add_arch(struct tlmc_images *images, const char *list, const char *i
     return true;
 }
 
+/* Those of the default that this NVRTC knows. */
 static bool choose_default(struct tlmc_images *images)
 {
-    for (unsigned i = 0; i < sizeof default_archs / sizeof *default_archs; i++)
-        if (tlmc_nvrtc_knows(images->nvrtc, default_archs[i]))
-            images->archs[images->arch_count++] = default_archs[i];
+    const char *item = TLMC_CUDA_ARCHITECTURES;
+
+    for (;;) {
+        const unsigned arch = (unsigned)strtoul(item, NULL, 10);
+
+        if (tlmc_nvrtc_knows(images->nvrtc, arch))
+            images->archs[images->arch_count++] = arch;
+        item += strcspn(item, ",");
+        if (!*item++)
+            break;
+    }
     if (images->arch_count > 0)
         return true;
     fprintf(stderr,
-            "tlmc build: NVRTC %d.%d knows none of 80, 90, 100, 120; name some with "
+            "tlmc build: NVRTC %d.%d knows none of " TLMC_CUDA_ARCHITECTURES "; name some with "
             "--arch; it knows%s\n",
             images->nvrtc->major, images->nvrtc->minor, known_archs(images));
     return false;

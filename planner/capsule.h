@@ -205,6 +205,8 @@ const struct tlmc_provider *tlmc_catalog_provider(const struct tlmc_catalog *cat
 const char *tlmc_capsule_refusal(const struct tlmc_catalog *catalog,
                                  const struct tlmc_profile *profile,
                                  const struct tlmc_capsule *capsule, struct tlmc_arena *arena);
+/* Is the order of its sums nobody's promise?  Deterministic plans and programs refuse it. */
+bool tlmc_capsule_reduction_is_undefined(const struct tlmc_capsule *capsule);
 /* The symbol for an element type: "tlmk_T_copy__cpu_strided" -> "tlmk_i32_copy__cpu_strided"; buf
  * has 160 bytes. */
 const char *tlmc_capsule_symbol(const struct tlmc_capsule *capsule, enum tlmc_dtype dtype,

@@ -144,8 +144,7 @@ const char *tlmc_refuse_technical(const struct tlmc_choosing *c, const struct tl
     if (!provider || !provider->in_build)
         return tlmc_reason_text(c->arena, TLMC_REASON_PROVIDER_MISSING, k->provider);
     reason = demand->graph ? refuse_for_node(c, k, demand) : NULL;
-    if (!reason && c->deterministic &&
-        (k->numeric.reduction == TLMC_RED_IMPL || k->numeric.reduction == TLMC_RED_UNSPECIFIED)) {
+    if (!reason && c->deterministic && tlmc_capsule_reduction_is_undefined(k)) {
         const bool impl = k->numeric.reduction == TLMC_RED_IMPL;
 
         reason = tlmc_reason_text(c->arena, TLMC_REASON_REDUCTION,

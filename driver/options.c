@@ -40,8 +40,7 @@ enum { COMMAND_COUNT = sizeof commands / sizeof *commands, LONG_BASE = 1000 };
 static void print_usage(FILE *out)
 {
     fputs("usage: tlmc COMMAND [OPTIONS] MODEL.tlm\n\n"
-          "An ahead-of-time compiler for neural networks: a .tlm model in, reviewable C or CUDA "
-          "out.\n\n"
+          "An ahead-of-time compiler for neural networks: .tlm in, reviewable C or CUDA out.\n\n"
           "commands:\n",
           out);
     for (int i = 0; i < COMMAND_COUNT; i++)

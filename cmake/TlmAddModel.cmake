@@ -2,6 +2,8 @@
 #
 # Compiles a model into TARGET at build time.  If TARGET exists, the model's functions (NAME.h, NAME.c) are added to it;
 # else TARGET becomes the model's own program (train, infer, generate).  OPTIONS go to tlmc emit (-D, --profile, ...).
+# Refused: a file without `model NAME;`, and programs for CUDA, which have device code to compile and tlm_cuda to link: the
+# CMakeLists.txt that tlmc writes beside them does that.
 function(tlm_add_model target model)
   cmake_parse_arguments(ARG "" "" "OPTIONS" ${ARGN})
   cmake_path(ABSOLUTE_PATH model BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} NORMALIZE)
@@ -9,6 +11,10 @@ function(tlm_add_model target model)
   string(REGEX REPLACE "^[ \t]*model[ \t]+([A-Za-z_][A-Za-z0-9_]*).*" "\\1" name "${lines}")
   if(NOT name MATCHES "^[A-Za-z_][A-Za-z0-9_]*$")
     message(FATAL_ERROR "tlm_add_model: no `model NAME;` in ${model}")
+  endif()
+  if("${ARG_OPTIONS}" MATCHES "(^|;)--(dev[a-z]*[=;]cuda|p[a-z]*[=;][A-Za-z0-9_]*_cuda)(;|$)")
+    message(FATAL_ERROR "tlm_add_model builds programs for the CPU alone.  For CUDA: tlmc emit ${model} --device cuda -o DIR; then "
+      "find_package(tlmc), add_subdirectory(DIR) and target_link_libraries(... ${name}_model)")
   endif()
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/tlm/${target}/${name})
   set(made ${folder}/${name}.c ${folder}/${name}_main.c ${folder}/${name}.h)

@@ -22,6 +22,24 @@ def embed(folder):
     run([folder + "/b/embed", EXAMPLES + "/embed/README.md"]).fails(1)
 
 
+def cuda_refused(folder):
+    """tlm_add_model builds no device code; it says what does."""
+    prefix = installed(folder)
+    for options, status in (("--device cuda", 1), ("--device=cuda", 1), ("-D hidden=4 --profile checked_cuda", 1),
+                            ("--profile=vendor_cuda", 1), ("--device cpu", 0), ("--profile checked_cpu", 0), ("-D cuda=1", 0)):
+        open(folder + "/CMakeLists.txt", "w").write(f"""cmake_minimum_required(VERSION 3.20)
+project(refused C)
+find_package(tlmc REQUIRED)
+tlm_add_model(app {example("quickstart_mlp")} OPTIONS {options})
+""")
+        r = run(["cmake", "-G", "Ninja", "-S", folder, "-B", folder + "/b", f"-DCMAKE_PREFIX_PATH={prefix}"])
+        if status == 0:
+            r.ok()
+        else:
+            text = " ".join(r.fails(1).err.split())              # CMake breaks the lines of a message
+            check("add_subdirectory" in text and "quickstart_mlp_model" in text and "--device cuda -o" in text, text)
+
+
 def pkg_config(folder):
     if not has("pkg-config"):
         skip("pkg-config is not installed")
@@ -66,4 +84,4 @@ def own_kernel(folder):
     tlmc("plan", example("own_kernel"), "--capsules", folder + "/twice.capsules").fails(1, "E0903")
 
 
-main(embed, pkg_config, own_kernel)
+main(embed, cuda_refused, pkg_config, own_kernel)

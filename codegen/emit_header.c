@@ -96,6 +96,23 @@ static void put_form(struct tlmc_emit *e, struct tlmc_writer *w, const struct tl
     tlmc_write(w, "\n");
 }
 
+/* Above NAME_params: on a device it is more than a table. */
+static const char *params_comment(struct tlmc_emit *e)
+{
+    if (!e->cuda)
+        return "/* Parameters, states and optimizer states; the table lives as long as the model. "
+               "*/\n";
+    return tlmc_emit_printf(e,
+                            "/* Parameters, states and optimizer states; the table lives as long "
+                            "as the model.  Call it again "
+                            "before\n"
+                            "   values are read or written: it fetches what the device has "
+                            "changed, and what is written "
+                            "reaches the\n"
+                            "   device with the next run.  NULL: %s_error says why. */\n",
+                            e->model);
+}
+
 void tlmc_emit_header(struct tlmc_emit *e, struct tlmc_strbuf *out)
 {
     struct tlmc_writer w;
@@ -125,8 +142,7 @@ void tlmc_emit_header(struct tlmc_emit *e, struct tlmc_strbuf *out)
         "/* Results of the runs before it can be read afterwards%{at_once}. */\n"
         "tlm_status %{model}_wait(%{model} *m);\n"
         "const char *%{model}_error(const %{model} *m); /* of the last call that failed */\n"
-        "/* Parameters, states and optimizer states; the table lives as long as the "
-        "model.%{ask} */\n"
+        "%{ask}"
         "const tlm_param *%{model}_params(%{model} *m, size_t *count);\n"
         "void %{model}_reset(%{model} *m);                 /* transient states to their "
         "initial values */\n"
@@ -138,11 +154,7 @@ void tlmc_emit_header(struct tlmc_emit *e, struct tlmc_strbuf *out)
         "void %{model}_set_seed(%{model} *m, uint64_t seed);\n\n",
         "nothing", e->cuda ? "" : ": on the CPU nothing", "at_once",
         e->cuda ? ", and errors that the device found are told" : "; on the CPU: at once", "ask",
-        e->cuda
-            ? "  Call it again before\n   values are read or written: it fetches what the device "
-              "has changed, and what is written reaches the\n   device with the next run.  NULL: "
-              "%{model}_error"
-            : "");
+        params_comment(e));
     for (uint32_t f = 0; f < e->form_count; f++)
         put_form(e, &w, &e->forms[f]);
     tlmc_write(&w, "#ifdef __cplusplus\n"

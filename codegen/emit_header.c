@@ -102,15 +102,13 @@ static const char *params_comment(struct tlmc_emit *e)
     if (!e->cuda)
         return "/* Parameters, states and optimizer states; the table lives as long as the model. "
                "*/\n";
-    return tlmc_emit_printf(e,
-                            "/* Parameters, states and optimizer states; the table lives as long "
-                            "as the model.  Call it again "
-                            "before\n"
-                            "   values are read or written: it fetches what the device has "
-                            "changed, and what is written "
-                            "reaches the\n"
-                            "   device with the next run.  NULL: %s_error says why. */\n",
-                            e->model);
+    return tlmc_emit_printf(
+        e,
+        "/* Parameters, states and optimizer states; the table lives as long as the model.  Call\n"
+        "   it again before values are read or written: it fetches what the device has changed,\n"
+        "   and what is written reaches the device with the next run.  NULL: %s_error says\n"
+        "   why. */\n",
+        e->model);
 }
 
 void tlmc_emit_header(struct tlmc_emit *e, struct tlmc_strbuf *out)

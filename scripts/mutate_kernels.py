@@ -6,7 +6,8 @@
 BUILD is a build folder that has tests/cuda_host.  Each mutant is compiled with those kernels of kernels_cuda/catalogue.cu
 and tests/cuda_host/mutant_shapes.cu that show its function, for the checked layer, and runs with fixed operands
 (mutant_main.cpp): it is found when a result has other bits than without the change, when the shim reports something, or
-when it crashes or hangs.  One that is not found there is tried on the plain layer.  What neither finds must stand in
+when it crashes or hangs.  One that is not found there is tried with ASan and UBSan, which see arrays of single threads,
+for what the plain layer sees the checked one sees too.  What neither finds must stand in
 equivalent_mutants.txt with the reason why it changes nothing; an entry there whose mutant is found, or is no more, is an
 error too.  Exit status 0, 1, or 77: this build cannot run it.
 """
@@ -25,9 +26,10 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 KERNELS = os.path.join(ROOT, "kernels_cuda")
 HOST = os.path.join(ROOT, "tests", "cuda_host")
 EQUIVALENT = os.path.join(ROOT, "scripts", "equivalent_mutants.txt")
-CPU_SECONDS = 20  # of one mutant's run: unchanged code takes one or two
+CPU_SECONDS = 12  # of one mutant's run: unchanged code takes five at most
 
-# file, function, and the kernels that show a change there.  The first row that fits counts.
+# file, function, and the kernels that show a change there: more than one text where most changes show in the first ones.
+# The first row that fits counts.
 WITNESSES = [
     ("copy", "tlmk_copy", "copy_(f32|f32_broadcast)"),
     ("copy", "tlmk_slice_vjp", "slice_vjp_(f32|bool)"),
@@ -40,15 +42,15 @@ WITNESSES = [
     ("reduce", "tlmk_reduce_any_order", "reduce_max_f32_(rows|long|columns)"),
     ("reduce", "TLMK_REDUCE_ANY_ORDER", "reduce_(max_f32|min_f32|sum_i32|max_i32|min_i32)_rows"),
     ("reduce", "tlmk_f32_reduce_extreme", "reduce_extreme_vjp_.*"),
-    ("reduce", "tlmk_candidate|tlmk_warp_candidate|tlmk_argmax|TLMK_ARGMAX", "argmax_(f32_rows|f32_long|f32_columns|bool_rows)"),
+    ("reduce", "tlmk_candidate|tlmk_warp_candidate|tlmk_argmax|TLMK_ARGMAX", "argmax_(f32_.*|bool_rows)"),
     ("columns", "tlmk_column_any_order", "reduce_max_f32_columns"),
-    ("columns", "tlmk_column_(sums|carry)", "reduce_sum_f32_(columns|deep)|layer_norm_vjp_weight_deep|sum_columns_.*"),
+    ("columns", "tlmk_column_(sums|carry)", "reduce_sum_f32_(columns|deep)|layer_norm_vjp_weight_deep", "sum_columns_.*"),
     ("columns", "", "reduce_sum_f32_(columns|deep)|layer_norm_vjp_weight_columns"),
-    ("rows", "tlmk_(level|block_sum)", "reduce_sum_f32_long|sum_rows_.*"),
-    ("rows", "tlmk_(warp_any_order|block_any_order|row_max)", "reduce_max_f32_(rows|long)|softmax_(row|long)"),
+    ("rows", "tlmk_(level|block_sum)", "reduce_sum_f32_long|level_lanes|sum_rows_.*"),
+    ("rows", "tlmk_(warp_any_order|block_any_order|row_max)", "reduce_max_f32_(rows|long|second_warp)|softmax_row"),
     ("rows", "", "reduce_sum_f32_(rows|long|pair)|reduce_chunks|softmax_row"),
-    ("matmul", "tlmk_f32_matmul", "matmul_(16x64_nn|16x64_tt|16x64_nt|16x64_tn|batched|blocks)|mm_.*"),
-    ("matmul", "", "matmul_(16x64_nn|16x64_tt|16x64_nt|16x64_tn|blocks)|mm_.*"),
+    ("matmul", "tlmk_f32_matmul", "matmul_batched", "matmul_16x64_(nn|tn)", "matmul_16x64_(tt|nt)|matmul_blocks|mm_.*"),
+    ("matmul", "", "matmul_16x64_(nn|tn)", "matmul_16x64_(tt|nt)|matmul_blocks|mm_.*"),
     ("softmax", "tlmk_f32_softmax__", "softmax_(row|long)"),
     ("softmax", "tlmk_f32_softmax_masked", "softmax_masked_.*"),
     ("softmax", "tlmk_f32_softmax_vjp", "softmax_vjp_row"),
@@ -59,9 +61,9 @@ WITNESSES = [
     ("norm", "tlmk_f32_layer_norm_vjp_weight", "layer_norm_vjp_weight_columns"),
     ("loss", "tlmk_f32_mse", "mse_.*"),
     ("loss", "", "cross_entropy_(row|vjp)"),
-    ("random", "", "rand_uniform|bernoulli_mask"),
+    ("random", "", "rand_uniform|bernoulli_.*"),
     ("index", "tlmk_i32_iota", "iota"),
-    ("index", "tlmk_warp_least|tlmk_i32_check_index", "check_index"),
+    ("index", "tlmk_warp_least|tlmk_i32_check_index", "check_index.*"),
     ("index", "tlmk_gather", "gather_(f32|bool)"),
     ("index", "tlmk_same_index|tlmk_f32_scatter", "scatter_.*"),
     ("update", "", "[a-z]+_update|accumulate"),
@@ -80,7 +82,8 @@ def code_of(text):
     """The text without comments, includes and static assertions, each character in its place."""
     text = re.sub(r"/\*.*?\*/", blank, text, flags=re.S)
     text = re.sub(r"(?m)^#(include|ifndef|undef|endif).*", blank, text)
-    return re.sub(r"static_assert\(.*?\);", blank, text, flags=re.S)
+    text = re.sub(r"static_assert\(.*?\);", blank, text, flags=re.S)
+    return re.sub(r"<\w+, \w+>", lambda m: m[0].replace(",", "_"), text)  # arguments of templates are one operand
 
 
 def closing(code, at):
@@ -346,29 +349,40 @@ def kernels_of(path):
     return dict(zip(found, texts))
 
 
-class Layer:
-    """How a layer compiles and links; headers that no mutant changes are compiled once."""
+def head_of(path):
+    """What stands before the first kernel of a .cu file."""
+    with open(path) as file:
+        return file.read().split("/* A struct a line. */")[0]
 
-    def __init__(self, name, settings, folder):
+
+ADDRESS = ["-fsanitize=address,undefined", "-fno-omit-frame-pointer", "-fno-sanitize-recover=all"]
+
+
+class Layer:
+    """How a layer compiles and links; what no mutant changes is compiled once."""
+
+    def __init__(self, name, settings, folder, extra=()):
         self.name, self.folder = name, os.path.join(folder, name)
         os.mkdir(self.folder)
-        flags = [f for f in settings["device"] if f != "-g"]
-        at = flags.index("-include")
-        self.flags = [f for f in flags[:at - 2] + flags[at + 2:] if f != "-I" + KERNELS] + ["-w"]
-        self.cxx, self.link = settings["cxx"], [settings["library"], *settings["link"]]
+        self.cxx, self.link = settings["cxx"], [settings["library"], *settings["link"], *extra]
+        flags = [f for f in settings["device"] if f != "-g" and f != "-I" + KERNELS]
+        for word in ("-x", "-include"):
+            at = flags.index(word)
+            del flags[at:at + 2]
+        self.flags = [*flags, *extra, "-w"]
         first = os.path.join(self.folder, "first.h")
         with open(first, "w") as file:
             file.write('#include "cuda_host.h"\n#include "tlm_math.h"\n#include "tlm_random.h"\n')
         subprocess.run([self.cxx, *self.flags, "-x", "c++-header", first, "-o", first + ".gch"], check=True)
         self.main = os.path.join(self.folder, "main.o")
-        subprocess.run([self.cxx, *flags[:at], "-I" + HOST, *self.flags, "-I" + KERNELS, "-fno-sanitize=all", "-c", "-o",
-                        self.main, os.path.join(HOST, "mutant_main.cpp")], check=True)
+        subprocess.run([self.cxx, *self.flags, "-I" + KERNELS, "-fno-sanitize=all", "-c", "-o", self.main,
+                        os.path.join(HOST, "mutant_main.cpp")], check=True)
 
     def build(self, folder, headers, kernels):
         """A program of these kernels with the headers of a folder, or None with what the compiler said."""
         source, program = os.path.join(folder, "kernels.cu"), os.path.join(folder, self.name)
         with open(source, "w") as file:
-            file.write('#include "tlmk_cuda.h"\n' + "\n".join(kernels))
+            file.write("\n".join([head_of(os.path.join(HOST, "mutant_shapes.cu")), *kernels]))
         told = subprocess.run([self.cxx, *self.flags, "-I" + headers, "-x", "c++", "-include",
                                os.path.join(self.folder, "first.h"), "-c", "-o", program + ".o", source],
                               stderr=subprocess.PIPE, text=True)
@@ -385,18 +399,19 @@ def limit_cpu():
 
 def run(program, wanted):
     """What a run with changed kernels shows, "" for nothing."""
+    options = "exitcode=99:symbolize=0:detect_leaks=0"
+    env = dict(os.environ, ASAN_OPTIONS=options, UBSAN_OPTIONS=options)
     try:
-        done = subprocess.run([program, wanted], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        done = subprocess.run([program, wanted], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env,
                               preexec_fn=limit_cpu, timeout=60 * CPU_SECONDS)
     except subprocess.TimeoutExpired:
         return "hang"
     if done.returncode in (0, 1):
         return done.stdout.strip()
-    if done.returncode == 86:
-        return "bounds"  # a memory fault in a kernel: the shim ended the program
     if done.returncode == 2:
         raise RuntimeError(f"{program} and {wanted} have other kernels")
-    return "hang" if done.returncode in (-24, -9) else "crash"
+    # 86: the shim ended the program at a memory fault in a kernel
+    return {86: "bounds", 99: "sanitizer", -9: "hang", -24: "hang"}.get(done.returncode, "crash")
 
 
 class Trial:
@@ -411,7 +426,7 @@ class Trial:
         self.wanted = {}
 
     def witnesses(self, file, function):
-        for name, functions, kernels in WITNESSES:
+        for name, functions, *kernels in WITNESSES:
             if file == name + ".cuh" and re.match(functions, function):
                 return kernels
         raise RuntimeError(f"no row of WITNESSES fits {file} {function}")
@@ -424,8 +439,7 @@ class Trial:
 
     def prepare(self, pattern):
         """Unchanged code: no report, and the same bits in three schedules."""
-        folder = os.path.join(self.folder, f"unchanged{len(self.wanted)}")
-        os.mkdir(folder)
+        folder = tempfile.mkdtemp(dir=self.folder)
         wanted = os.path.join(folder, "wanted")
         for layer in self.layers:
             program, error = layer.build(folder, KERNELS, self.texts(pattern))
@@ -448,12 +462,13 @@ class Trial:
             file.write(mutant.text)
         return headers
 
-    def try_out(self, mutant):
-        """Sets where and how it was found: found is "" when it was not."""
-        pattern = self.witnesses(mutant.file, mutant.function)
+    def try_out(self, mutant, listed):
+        """Sets where and how it was found: found is "" when it was not.  Those that are listed as equivalent are tried on
+        the checked layer alone."""
+        patterns = self.witnesses(mutant.file, mutant.function)
         folder = tempfile.mkdtemp(dir=self.folder)
         headers = self.headers(mutant, folder)
-        for layer in self.layers:
+        for layer, pattern in [(layer, pattern) for layer in self.layers[:1 if listed else None] for pattern in patterns]:
             program, error = layer.build(folder, headers, self.texts(pattern))
             mutant.layer = layer.name
             mutant.found = "does not compile" if program is None else run(program, self.wanted[pattern])
@@ -526,11 +541,12 @@ def main():
     faults = [f"no mutant is that, to be struck from equivalent_mutants.txt: {key}" for key in reasons if key not in known]
     counts = {"found": 0, "equivalent": 0, "no code": 0}
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        trial = Trial(folder, [Layer(name, layers[name], folder) for name in ("checked", "plain")])
-        patterns = dict.fromkeys(trial.witnesses(m.file, m.function) for m in mutants)
+        asan = dict(layers["plain"], library=os.path.join(options.build, "tests", "cuda_host", "libtlm_host_mutants_asan.a"))
+        trial = Trial(folder, [Layer("checked", layers["checked"], folder), Layer("asan", asan, folder, ADDRESS)])
+        patterns = dict.fromkeys(pattern for m in mutants for pattern in trial.witnesses(m.file, m.function))
         faults += [fault for fault in pool.map(trial.prepare, patterns) if fault]
         if not faults:
-            for mutant in pool.map(trial.try_out, mutants):
+            for mutant in pool.map(lambda m: trial.try_out(m, m.key() in reasons), mutants):
                 judge(mutant, reasons, counts, faults)
     print("\n".join(faults))
     print(f"{len(mutants)} mutants: {counts['found']} found, {counts['equivalent']} equivalent, "

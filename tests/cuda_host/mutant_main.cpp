@@ -27,14 +27,20 @@ enum kind {
     VALUE,   /* a word that is no pointer */
     FLOATS,
     POSITIVE,
+    NEGATIVE,
+    RISING,
     TIES,  /* floats, few different ones */
     ALIKE, /* floats, all 2 */
     BITS,  /* any words */
     INTS,  /* words from -4 to 3 */
+    HIGH,  /* words with their highest bit, or without: negative and positive integers */
+    LOW,
     INDEX, /* words below the parameter, some of them outside [0, parameter) */
     INSIDE,
-    FLAGS, /* bytes, 0 or 1 */
-    DRAWS, /* two words of 64 bits */
+    LAST_OUTSIDE, /* only the last one is */
+    MODULO,       /* its number modulo the parameter */
+    FLAGS,        /* bytes, 0 or 1 */
+    DRAWS,        /* two words of 64 bits */
     OUT_FLOATS,
     OUT_WORDS,
     OUT_BYTES,
@@ -52,12 +58,13 @@ struct operand {
 /* How floats are filled: ordinary values; some of them special; signed zeros; so small that
    products vanish. */
 enum fill { ORDINARY, SPECIAL, ZEROS, TINY, FILLS };
-enum { ALL = 1 << FILLS, ONCE = 1 }; /* fills that are worth their time */
+/* Which of them are worth their time; LONG: ordinary values, and only one schedule. */
+enum fills { ALL, ONCE, LONG };
 const char *const fill_names[FILLS] = { "ordinary", "special", "zeros", "tiny" };
 
 struct test_case {
     const char *kernel;
-    unsigned fills;
+    fills how;
     uint64_t blocks;
     std::vector<operand> operands;
 };
@@ -101,16 +108,22 @@ float special_float(random_words &random)
     return values[random.next() % (sizeof values / sizeof *values)];
 }
 
-float float_for(const operand &o, fill how, random_words &random)
+float float_for(const operand &o, fill how, random_words &random, uint64_t number)
 {
     const bool positive = o.what == POSITIVE || o.what == IO_POSITIVE;
     const float x = random.next_float();
-    float value = positive ? x + 0.5f : x * 4.0f - 2.0f;
+    const float value = positive ? x + 0.5f : x * 4.0f - 2.0f;
 
-    if (o.what == TIES)
+    switch (o.what) {
+    case TIES:
+        if (how == SPECIAL && random.next() % 16 == 0)
+            return NAN;
         return (float)(random.next() % 4) - 1.0f;
-    if (o.what == ALIKE)
-        return 2.0f;
+    case ALIKE: return 2.0f;
+    case NEGATIVE: return -0.5f - x;
+    case RISING: return (float)number * 0.001f;
+    default: break;
+    }
     switch (how) {
     case SPECIAL: return random.next() % 300 == 0 ? special_float(random) : value;
     case ZEROS: return positive ? 1.0f : -0.0f;
@@ -121,17 +134,28 @@ float float_for(const operand &o, fill how, random_words &random)
     return value;
 }
 
-uint32_t word_for(const operand &o, fill how, random_words &random)
+/* Which words an INDEX has outside of its range: 0xffffffff and the limit itself. */
+uint32_t index_word(uint32_t any, uint32_t limit)
+{
+    if (any % 11 != 0)
+        return any % limit;
+    return any % 2 == 0 ? 0xffffffffu : limit;
+}
+
+uint32_t word_for(const operand &o, fill how, random_words &random, uint64_t number)
 {
     const uint32_t any = random.next();
-    const float x = float_for(o, how, random);
+    const float x = float_for(o, how, random, number);
     uint32_t word;
 
     switch (o.what) {
     case INTS: return any % 8 - 4;
-    case INDEX:
-        return any % 11 == 0 ? (any % 2 == 0 ? 0xffffffffu : o.parameter) : any % o.parameter;
+    case HIGH: return any | 0x80000000u;
+    case LOW: return any >> 1 | 1;
+    case INDEX: return index_word(any, o.parameter);
     case INSIDE: return any % o.parameter;
+    case LAST_OUTSIDE: return number + 1 == o.count ? o.parameter : any % o.parameter;
+    case MODULO: return (uint32_t)(number % o.parameter);
     case FLAGS: return any & 0x01010101u;
     case BITS:
     case DRAWS: return any;
@@ -169,7 +193,7 @@ void *make_operand(const operand &o, fill how, uint64_t seed)
         return start;
     tlm_host_memory_open();
     for (size_t at = 0; at < bytes; at += 4) {
-        const uint32_t word = word_for(o, how, random);
+        const uint32_t word = word_for(o, how, random, at / 4);
         memcpy((char *)start + at, &word, bytes - at < 4 ? bytes - at : 4);
     }
     tlm_host_memory_close();
@@ -294,10 +318,10 @@ class comparison
         for (const test_case &c : cases_) {
             const struct tlm_host_kernel *const kernel = tlm_host_find_kernel(c.kernel);
             for (unsigned how = 0; kernel != nullptr && how < FILLS; how++) {
-                if (c.fills == ONCE && how != ORDINARY)
+                if (c.how != ALL && how != ORDINARY)
                     continue;
                 const size_t number = at++;
-                if (!first && how != ORDINARY) /* schedules need not see every fill */
+                if (!first && (c.how == LONG || how != ORDINARY))
                     continue;
                 const int status = run_one(c, *kernel, (fill)how, number, schedule);
                 if (status != 0)

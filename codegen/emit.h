@@ -27,9 +27,15 @@ struct tlmc_emitted_kernel {
     const char *name;
     uint32_t threads;   /* of a block */
     uint32_t arg_bytes; /* of the one struct it takes */
+    uint32_t stack;     /* bytes a thread may have there; 0: the kernel must not spill */
 };
 
 enum { TLMC_EMIT_LINKS = 16 };
+
+/* Bytes of stack that a thread of a product may have.  The largest tile uses all 128 registers that
+   two blocks side by side leave to a thread, and which way a few addresses go differs from run to
+   run of the compiler; they are outside of the loop over k. */
+enum { TLMC_CUDA_TILE_STACK = 64 };
 
 /* Architectures that device code is compiled for unless others are named. */
 #define TLMC_CUDA_ARCHITECTURES "80,90,100,120"

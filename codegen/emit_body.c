@@ -140,7 +140,7 @@ static const char *step_body(struct tlmc_call *call, const char *base, const cha
             return e->bodies.items[i].name;
     name = tlmc_names_make(&e->names, tlmc_emit_printf(e, "run_%s", base));
     TLMC_PUSH(e->arena, &e->bodies,
-              ((struct tlmc_emit_body){ key, name, (call->arg_bytes + 7) / 8 * 8 }));
+              ((struct tlmc_emit_body){ key, name, (call->arg_bytes + 7) / 8 * 8, call->stack }));
     tlmc_write_comment(&e->body, comment);
     put_body(e, name, fields, text);
     return name;

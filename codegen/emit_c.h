@@ -39,6 +39,7 @@ struct tlmc_emit_body { /* a step body, shared by all steps with the same text *
     tlmc_sym key;
     const char *name;
     uint32_t arg_bytes; /* of its struct */
+    uint32_t stack;     /* CUDA: bytes a thread may have there */
 };
 
 struct tlmc_emit_use { /* a local pointer of the function being written */
@@ -158,6 +159,7 @@ struct tlmc_call {
     struct tlmc_strbuf inits;  /* ".y = h, .x = x" */
     const char *shape;         /* for the body's name: "25x8" */
     uint32_t arg_bytes;        /* of the fields so far */
+    uint32_t stack;            /* CUDA: bytes a thread of the kernel may have there */
 };
 
 /* How a kernel is run: the items of its loop on the CPU, the blocks of its launch on CUDA, and

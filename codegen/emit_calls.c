@@ -477,6 +477,7 @@ void tlmc_emit_matmul(struct tlmc_call *call)
                          tb   ? "t"
                          : ta ? "n"
                               : "");
+    call->stack = TLMC_CUDA_TILE_STACK;
     run(call, "matmul",
         tlmc_emit_printf(e, "m->c, m->a, m->b, M, N, K, %d, %d, %s", ta, tb, strides),
         geometry(tlmc_emit_printf(e, "TLMK_MATMUL_ITEMS(%lld, %lld, %lld)", (long long)M,

@@ -249,9 +249,10 @@ void tlmc_cuda_kernels(struct tlmc_emit *e, struct tlmc_emission *out)
         TLMC_NEW_ARRAY(e->arena, struct tlmc_emitted_kernel, e->bodies.count + 1);
 
     for (unsigned i = 0; i < e->bodies.count; i++)
-        kernels[i] = (struct tlmc_emitted_kernel){ e->bodies.items[i].name, TLMC_CUDA_THREADS,
-                                                   e->bodies.items[i].arg_bytes };
-    kernels[e->bodies.count] = (struct tlmc_emitted_kernel){ "tlm_probe", TLMC_CUDA_THREADS, 8 };
+        kernels[i] =
+            (struct tlmc_emitted_kernel){ e->bodies.items[i].name, TLMC_CUDA_THREADS,
+                                          e->bodies.items[i].arg_bytes, e->bodies.items[i].stack };
+    kernels[e->bodies.count] = (struct tlmc_emitted_kernel){ "tlm_probe", TLMC_CUDA_THREADS, 8, 0 };
     out->cuda = true;
     out->kernels = kernels;
     out->kernel_count = e->bodies.count + 1;

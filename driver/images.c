@@ -204,11 +204,11 @@ const char *tlmc_images_misfit(const struct tlmc_cubin_kernel *compiled,
     if (compiled->registers == 0 || registers * wanted->threads > REGISTER_FILE)
         return tlmc_arena_printf(arena, "takes %u registers a thread: %u threads do not fit",
                                  compiled->registers, wanted->threads);
-    if (compiled->stack != 0)
+    if (compiled->stack > wanted->stack)
         return tlmc_arena_printf(arena,
-                                 "takes %u bytes of stack a thread: spills, or an array with "
-                                 "run-time indices",
-                                 compiled->stack);
+                                 "takes %u bytes of stack a thread, %u at most: spills, or an "
+                                 "array with run-time indices",
+                                 compiled->stack, wanted->stack);
     if (compiled->shared > SHARED_LIMIT)
         return tlmc_arena_printf(arena, "takes %u bytes of shared memory, a block has %u",
                                  compiled->shared, (unsigned)SHARED_LIMIT);

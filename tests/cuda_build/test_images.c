@@ -79,7 +79,7 @@ static bool work(void *context)
 /* Builds a text that should hold one kernel. */
 static bool builds(const char *text, const char *name, uint32_t threads, uint32_t arg_bytes)
 {
-    const struct tlmc_emitted_kernel kernel = { name, threads, arg_bytes };
+    const struct tlmc_emitted_kernel kernel = { name, threads, arg_bytes, 0 };
     struct build b = { .images = { .arena = &arena,
                                    .nvrtc = &nvrtc,
                                    .archs = { 80, 90 },

@@ -1,6 +1,7 @@
 /* Kernels of shapes that kernels_cuda/catalogue.cu has no need of: those that show a change of the
    code which its typical shapes do not reach.  For scripts/mutate_kernels.py, which takes single
-   kernels out of this file, what stands before the first with them, and compiles them with changed headers. */
+   kernels out of this file, what stands before the first with them, and compiles them with changed
+   headers. */
 #include "tlmk_cuda.h"
 
 /* Terms of long sums come from their number: no memory is that large. */

@@ -350,7 +350,7 @@ static void test_hostile(void **state)
 
 static void misfits(struct tlmc_cubin_kernel compiled, const char *part)
 {
-    static const struct tlmc_emitted_kernel wanted = { "run", 256, 24 };
+    static const struct tlmc_emitted_kernel wanted = { "run", 256, 24, 8 };
     struct tlmc_arena arena = { 0 };
     const char *why = tlmc_images_misfit(&compiled, &wanted, &arena);
 
@@ -369,7 +369,7 @@ static void test_misfits(void **state)
                                             .param_count = 1,
                                             .param_size = 24,
                                             .param_bytes = 24 };
-    static const struct tlmc_emitted_kernel wanted = { "run", 256, 24 };
+    static const struct tlmc_emitted_kernel wanted = { "run", 256, 24, 8 };
     struct tlmc_cubin_kernel k;
 
     (void)state;
@@ -381,8 +381,10 @@ static void test_misfits(void **state)
     k.registers = 0;
     misfits(k, "registers");
     k = good;
-    k.stack = 8;
-    misfits(k, "8 bytes of stack");
+    k.stack = 8; /* as stated */
+    misfits(k, NULL);
+    k.stack = 9;
+    misfits(k, "9 bytes of stack a thread, 8 at most");
     k = good;
     k.shared = 49153;
     misfits(k, "49153 bytes of shared memory");

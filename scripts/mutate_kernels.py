@@ -400,7 +400,7 @@ def limit_cpu():
 def run(program, wanted):
     """What a run with changed kernels shows, "" for nothing."""
     options = "exitcode=99:symbolize=0:detect_leaks=0"
-    env = dict(os.environ, ASAN_OPTIONS=options, UBSAN_OPTIONS=options)
+    env = dict(os.environ, ASAN_OPTIONS=options, UBSAN_OPTIONS=options, PATH="/nowhere")  # reports without addr2line
     try:
         done = subprocess.run([program, wanted], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env,
                               preexec_fn=limit_cpu, timeout=60 * CPU_SECONDS)

@@ -4,8 +4,8 @@
    headers. */
 #include "tlmk_cuda.h"
 
-/* Terms of long sums come from their number: no memory is that large.  The first and the fifth 2^24 of
-   them cancel, so that sums in another order lose what the third ones bring. */
+/* Terms of long sums come from their number: no memory is that large.  The first and the fifth 2^24
+   of them cancel, so that sums in another order lose what the third ones bring. */
 TLM_INLINE float long_term(uint32_t j)
 {
     const uint32_t part = j >> 24;

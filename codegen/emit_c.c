@@ -325,11 +325,11 @@ static void emit_model(struct tlmc_emit *e, struct tlmc_strbuf *out)
     tlmc_emit_struct(e, &structure);
     tlmc_emit_create(e, &create);
     tlmc_emit_accessors(e, &accessors);
-    tlmc_writer_end(&e->tables);
     tlmc_writer_end(&e->body);
     tlmc_writer_end(&e->structs);
     if (e->cuda)
         tlmc_cuda_tables(e, &cuda);
+    tlmc_writer_end(&e->tables);
 
     tlmc_emit_head(e, "The model.  No allocation, no stdio, no globals.", out);
     tlmc_strbuf_printf(out, "#include \"%s.h\"\n\n#include \"tlm_model.h\"\n", e->model);

@@ -370,17 +370,23 @@ static const char *undefined_reduction(const struct tlmc_emit *e)
 void tlmc_cuda_tables(struct tlmc_emit *e, struct tlmc_strbuf *out)
 {
     const char *undefined = undefined_reduction(e);
+    struct tlmc_strbuf spans = { 0 };
     struct tlmc_writer w;
     uint32_t gradients;
+
+    tlmc_writer_init(&w, &spans); /* first: an output may be a constant, whose table it makes */
+    put_forms(e, &w);
+    gradients = put_gradients(e, &w);
+    tlmc_writer_end(&w);
 
     tlmc_writer_init(&w, out);
     tlmc_writer_set(&w, "model", e->model);
     tlmc_writer_set(&w, "MODEL", e->MODEL);
     put_kernels(e, &w);
     put_phases(e, &w);
-    put_forms(e, &w);
-    gradients = put_gradients(e, &w);
     put_constants(e, &w);
+    tlmc_write_text(&w, tlmc_strbuf_text(&spans));
+    tlmc_strbuf_free(&spans);
     put_checks(e, &w);
     tlmc_write(
         &w,

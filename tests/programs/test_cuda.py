@@ -62,4 +62,29 @@ def one_launch_a_group(folder):
         equal(f.read().count("TLM_LAUNCH(m, run_adamw_update"), 2, "launches of the update")
 
 
-main(*cuda.model_tests("plain"), oracle, index_error, vendor, one_launch_a_group)
+def bare_outputs(folder):
+    """Outputs that no kernel writes: constants, inputs, parameters, states, one value under two names; axes of size 0."""
+    model = os.path.join(folder, "bare.tlm")
+    with open(model, "w") as f:
+        f.write("""model bare;
+const k: f32[2] = [1.5, 2.5];
+const c: f32[] = 3.5;
+input x: f32[2];
+input e: f32[2, 0];
+param w: f32[2] = normal();
+param t: f32[0, 3] = normal();
+state s: f32[2] = zeros();
+update s = s + x;
+y = x * w;
+output k, c, x, w, e, s, y, z = y, v = reshape(y, [1, 2]), m = e @ t;
+loss reduce_sum(y) + reduce_sum(e @ t);
+train { optimizer sgd(lr = 0.1); steps 3; }
+""")
+    on_cpu, on_cuda = cuda.emit(model, os.path.join(folder, "cpu")), cuda.emit(model, os.path.join(folder, "cuda"), "--device", "cuda")
+    want, got = os.path.join(folder, "want"), os.path.join(folder, "got")
+    run([cuda.cpu_program(on_cpu, "bare"), want, 3]).ok()
+    run([cuda.host_program(on_cuda, "bare", "plain"), got, 3], env={"TLM_HOST_LEAKS": "1"}).ok()
+    cuda.same_bytes(want, got, "bare outputs")
+
+
+main(*cuda.model_tests("plain"), oracle, index_error, vendor, one_launch_a_group, bare_outputs)

@@ -90,9 +90,14 @@ static int lacks(const struct build *b, const char *what, struct tlmc_strbuf *wh
 
 static int find_toolkit(struct build *b)
 {
+    const char *const path = tlmc_opt(b->options, TLMC_OPT_CUDA_PATH);
     struct tlmc_strbuf why = { 0 };
 
-    tlmc_toolkit_find(&b->toolkit, tlmc_opt(b->options, TLMC_OPT_CUDA_PATH), &b->c.arena);
+    if (path && !*path) {
+        fprintf(stderr, "tlmc %s: --cuda-path '': no folder is named\n", b->options->command);
+        return TLMC_EXIT_USAGE;
+    }
+    tlmc_toolkit_find(&b->toolkit, path, &b->c.arena);
     if (!tlmc_nvrtc_open(&b->nvrtc, b->toolkit.libraries, !b->toolkit.asked, &why))
         return lacks(b, "NVRTC, which compiles the device code", &why);
     b->libraries =

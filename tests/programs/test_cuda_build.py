@@ -118,6 +118,7 @@ def lists(folder):
         r = tlmc("build", "--device", "cuda", "--arch", value, "-o", out, QUICKSTART).fails(2, "--arch", text)
         equal(r.err.count("\n"), 1, "lines of the message")
         check(not os.path.exists(out), "no product")
+    tlmc("build", "--device", "cuda", "--cuda-path", "", "-o", out, QUICKSTART).fails(2, "--cuda-path '': no folder is named")
 
 
 def misplaced(folder):

@@ -43,7 +43,7 @@ static const struct product_case cases[] = {
 };
 
 static const tlm_cuda_kernel kernels[] = { { "tlm_probe", 256, sizeof(struct tlm_probe_args) } };
-static const tlm_cuda_image images[] = { { TLM_CUDA_IMAGE_ANY, 0, "TLM-CUDA-HOST", 14, 0 } };
+static const tlm_cuda_image images[] = { { TLM_CUDA_IMAGE_ANY, 0, "TLM-CUDA-HOST", 14 } };
 static const uint32_t image_count = 1;
 static const tlm_cuda_span inputs[] = {
     { 0, 0, PRODUCT_BYTES, TLM_CUDA_ACTIVATIONS },

@@ -78,8 +78,8 @@ static float toy_table_data[TOY_N];
 static const tlm_cuda_table toy_tables[] = { { toy_table_data, 256, TOY_BYTES } };
 
 static const char host_image[] = "TLM-CUDA-HOST", no_image[] = "nothing that can be loaded";
-static const tlm_cuda_image toy_images[] = { { TLM_CUDA_IMAGE_ANY, 0, host_image, sizeof host_image,
-                                               0 } };
+static const tlm_cuda_image toy_images[] = { { TLM_CUDA_IMAGE_ANY, 0, host_image,
+                                               sizeof host_image } };
 static const uint32_t toy_image_count = 1;
 
 static const tlm_cuda_needs toy_needs = {
@@ -669,9 +669,9 @@ static void test_image_choice(void **state)
         { 75, PTX, 75 },   { 100, PTX, 80 },  { 120, CUBIN, 120 }, { 121, CUBIN, 120 },
     };
     tlm_cuda_image images[] = {
-        { PTX, 75, NULL, 0, 0 },   { CUBIN, 80, NULL, 0, 0 }, { CUBIN, 120, NULL, 0, 0 },
-        { CUBIN, 86, NULL, 0, 0 }, { PTX, 80, NULL, 0, 0 },   { CUBIN, 90, NULL, 0, 0 },
-        { PTX, 120, NULL, 0, 0 },
+        { PTX, 75, NULL, 0 },   { CUBIN, 80, NULL, 0 }, { CUBIN, 120, NULL, 0 },
+        { CUBIN, 86, NULL, 0 }, { PTX, 80, NULL, 0 },   { CUBIN, 90, NULL, 0 },
+        { PTX, 120, NULL, 0 },
     };
     uint32_t count = sizeof images / sizeof images[0];
     tlm_cuda_needs needs = toy_needs;
@@ -693,9 +693,9 @@ static void test_image_choice(void **state)
         tlm_cuda_close(&model.cuda);
     }
     tlm_host_capability(75);
-    images[0] = (tlm_cuda_image){ CUBIN, 80, no_image, sizeof no_image, 0 };
-    images[1] = (tlm_cuda_image){ TLM_CUDA_IMAGE_ANY, 0, host_image, sizeof host_image, 0 };
-    images[2] = (tlm_cuda_image){ PTX, 75, no_image, sizeof no_image, 0 };
+    images[0] = (tlm_cuda_image){ CUBIN, 80, no_image, sizeof no_image };
+    images[1] = (tlm_cuda_image){ TLM_CUDA_IMAGE_ANY, 0, host_image, sizeof host_image };
+    images[2] = (tlm_cuda_image){ PTX, 75, no_image, sizeof no_image };
     count = 3;
     assert_int_equal(toy_create(&model, &needs, 0), TLM_OK); /* a fatbin before PTX */
     tlm_cuda_close(&model.cuda);
@@ -706,9 +706,9 @@ static void test_image_choice(void **state)
 static void test_no_image(void **state)
 {
     const tlm_cuda_image images[] = {
-        { TLM_CUDA_IMAGE_CUBIN, 80, host_image, sizeof host_image, 0 },
-        { TLM_CUDA_IMAGE_CUBIN, 90, host_image, sizeof host_image, 0 },
-        { TLM_CUDA_IMAGE_PTX, 80, host_image, sizeof host_image, 0 },
+        { TLM_CUDA_IMAGE_CUBIN, 80, host_image, sizeof host_image },
+        { TLM_CUDA_IMAGE_CUBIN, 90, host_image, sizeof host_image },
+        { TLM_CUDA_IMAGE_PTX, 80, host_image, sizeof host_image },
     };
     const uint32_t count = 3;
     tlm_cuda_needs needs = toy_needs;

@@ -544,8 +544,9 @@ def main():
         asan = dict(layers["plain"], library=os.path.join(options.build, "tests", "cuda_host", "libtlm_host_mutants_asan.a"))
         trial = Trial(folder, [Layer("checked", layers["checked"], folder), Layer("asan", asan, folder, ADDRESS)])
         patterns = dict.fromkeys(pattern for m in mutants for pattern in trial.witnesses(m.file, m.function))
-        faults += [fault for fault in pool.map(trial.prepare, patterns) if fault]
-        if not faults:
+        unchanged = [fault for fault in pool.map(trial.prepare, patterns) if fault]
+        faults += unchanged
+        if not unchanged:
             for mutant in pool.map(lambda m: trial.try_out(m, m.key() in reasons), mutants):
                 judge(mutant, reasons, counts, faults)
     print("\n".join(faults))

@@ -8,7 +8,9 @@ NATIVE = "CUDA toolkit: none" not in tlmc("--version").out
 # Paths that belong to CUDA, whoever installed it: libraries of the toolkit and the driver, folders of the toolkit.
 CUDA_FILE = re.compile(r"libnvrtc|libcudart|libcublas|libcuda\.so|libnvidia|/cuda(-[0-9.]+)?/|cuda_runtime")
 # The machine's own variables may send the C compiler or the dynamic linker through the toolkit's folders.
-CLEAN = {"LIBRARY_PATH": "", "LD_LIBRARY_PATH": "", "CPATH": ""}
+# So may PATH, along which the compiler is looked for.
+CLEAN = {"LIBRARY_PATH": "", "LD_LIBRARY_PATH": "", "CPATH": "",
+         "PATH": ":".join(p for p in os.environ["PATH"].split(":") if not CUDA_FILE.search(p + "/"))}
 
 
 def opened(folder, argv):

@@ -159,14 +159,9 @@ void tlmc_call_run(struct tlmc_call *call, const char *base, const char *comment
     const char *name = step_body(call, wanted, comment, body);
 
     if (e->cuda) {
-        struct tlmc_strbuf place = { 0 };
-
-        tlmc_literal_string(&place, tlmc_emit_place(e, call->node->span), 0);
         tlmc_write(&e->entry, "TLM_LAUNCH(m, %{name}, %{blocks}, %{place}, %{inits});\n", "name",
-                   name, "blocks", geometry.blocks, "place",
-                   tlmc_arena_strdup(e->arena, tlmc_strbuf_text(&place)), "inits",
-                   tlmc_strbuf_text(&call->inits));
-        tlmc_strbuf_free(&place);
+                   name, "blocks", geometry.blocks, "place", tlmc_emit_quoted_place(e, call->node),
+                   "inits", tlmc_strbuf_text(&call->inits));
     } else {
         tlmc_write(&e->entry, "TLM_CALL(m, %{name}, %{items}, %{work}, %{inits});\n", "name", name,
                    "items", geometry.items, "work",

@@ -21,6 +21,22 @@ const char *tlmc_emit_printf(struct tlmc_emit *e, const char *fmt, ...)
     return text;
 }
 
+const char *tlmc_emit_quoted(struct tlmc_emit *e, const char *text, int indent)
+{
+    struct tlmc_strbuf out = { 0 };
+    const char *copy;
+
+    tlmc_literal_string(&out, text, indent);
+    copy = tlmc_arena_strdup(e->arena, tlmc_strbuf_text(&out));
+    tlmc_strbuf_free(&out);
+    return copy;
+}
+
+const char *tlmc_emit_quoted_place(struct tlmc_emit *e, const struct tlmc_node *node)
+{
+    return tlmc_emit_quoted(e, tlmc_emit_place(e, node->span), 0);
+}
+
 void tlmc_emit_refuse(struct tlmc_emit *e, const struct tlmc_node *node, const char *fmt, ...)
 {
     struct tlmc_strbuf text = { 0 };

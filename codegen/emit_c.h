@@ -100,6 +100,10 @@ struct tlmc_emit {
 void tlmc_emit_refuse(struct tlmc_emit *e, const struct tlmc_node *node, const char *fmt, ...)
     TLMC_PRINTF(3, 4);
 const char *tlmc_emit_printf(struct tlmc_emit *e, const char *fmt, ...) TLMC_PRINTF(2, 3);
+/* A C string literal: continued lines are indented so far. */
+const char *tlmc_emit_quoted(struct tlmc_emit *e, const char *text, int indent);
+/* The node's place in the source, as one. */
+const char *tlmc_emit_quoted_place(struct tlmc_emit *e, const struct tlmc_node *node);
 void tlmc_emit_need_header(struct tlmc_emit *e, const char *header);
 void tlmc_emit_need_device_header(struct tlmc_emit *e, const char *header);
 bool tlmc_emit_uses_cublas(const struct tlmc_emit *e);
@@ -126,6 +130,10 @@ const char *tlmc_emit_scalar_name(struct tlmc_emit *e, uint32_t slot);
 const char *tlmc_emit_local(struct tlmc_emit *e, struct tlmc_emit_form *form, uint32_t value);
 /* The address of a value's first element, as C: "tlm_f32_at(m->activations, AT_TRAIN_H)". */
 const char *tlmc_emit_address(struct tlmc_emit *e, struct tlmc_emit_form *form, uint32_t value);
+/* The enumerator of a value's offset in a block ("weights", "state", "activations", on CUDA also
+   "tables"); NULL: it lies in none. */
+const char *tlmc_emit_offset(struct tlmc_emit *e, struct tlmc_emit_form *form, uint32_t value,
+                             const char **block);
 /* "m->weights", or "m->cuda.weights" where the values live on the device. */
 const char *tlmc_emit_block(const struct tlmc_emit *e, const char *name);
 /* Do the two values share a byte? */

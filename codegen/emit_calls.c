@@ -510,10 +510,8 @@ void tlmc_emit_cublas_matmul(struct tlmc_call *call)
     const struct tlmc_type *a = input_type(call, 0), *b = input_type(call, 1),
                            *c = result_type(call);
     const struct batch batch = batch_of(a, b, c);
-    struct tlmc_strbuf place = { 0 };
     const char *dims, *a_strides, *b_strides;
 
-    tlmc_literal_string(&place, tlmc_emit_place(e, call->node->span), 0);
     tlmc_write(&e->entry, "{\n");
     e->entry.indent++;
     dims = batch_list(call, "uint32_t", "batch", batch.rank, batch.dims);
@@ -532,11 +530,9 @@ void tlmc_emit_cublas_matmul(struct tlmc_call *call)
                number(call, c->dims[c->rank - 2]), "N", number(call, c->dims[c->rank - 1]), "K",
                number(call, a->dims[a->rank - 1]), "ta", call->step->transpose_a ? "1" : "0", "tb",
                call->step->transpose_b ? "1" : "0", "rank", number(call, batch.rank), "dims", dims,
-               "as", a_strides, "bs", b_strides, "place",
-               tlmc_arena_strdup(e->arena, tlmc_strbuf_text(&place)));
+               "as", a_strides, "bs", b_strides, "place", tlmc_emit_quoted_place(e, call->node));
     e->entry.indent--;
     tlmc_write(&e->entry, "}\n");
-    tlmc_strbuf_free(&place);
 }
 
 /* ---- rows */
@@ -604,21 +600,18 @@ static void check_index(struct tlmc_call *call, uint32_t input, int64_t limit)
 {
     struct tlmc_emit *e = call->e;
     const uint32_t value = call->node->inputs[input];
-    struct tlmc_strbuf place = { 0 };
 
     if (e->cuda) {
         tlmc_cuda_check_index(call, input, limit);
         return;
     }
-    tlmc_literal_string(&place, tlmc_emit_place(e, call->node->span), 0);
     tlmc_write(
         &e->entry,
         "TLM_TRY(tlm_check_index(&m->rt, %{index}, %{n}, %{limit}, \"%{name}\", %{place}));\n",
         "index", tlmc_emit_use(e, call->form, value, false), "n",
         number(call, tlmc_type_count(input_type(call, input))), "limit", number(call, limit),
         "name", tlmc_emit_local(e, call->form, value), "place",
-        tlmc_arena_strdup(e->arena, tlmc_strbuf_text(&place)));
-    tlmc_strbuf_free(&place);
+        tlmc_emit_quoted_place(e, call->node));
 }
 
 void tlmc_emit_cross_entropy(struct tlmc_call *call)
@@ -682,13 +675,9 @@ void tlmc_emit_scatter_add(struct tlmc_call *call)
     const uint32_t base = call->node->inputs[0], y = call->node->first_result;
     const int64_t n = tlmc_type_count(input_type(call, 1));
     const char *bytes = number(call, (int64_t)tlmc_type_bytes(result_type(call)));
-    struct tlmc_strbuf quoted = { 0 };
-    const char *place;
+    const char *place = tlmc_emit_quoted_place(e, call->node);
     int64_t sizes[4];
 
-    tlmc_literal_string(&quoted, tlmc_emit_place(e, call->node->span), 0);
-    place = tlmc_arena_strdup(e->arena, tlmc_strbuf_text(&quoted));
-    tlmc_strbuf_free(&quoted);
     axis_sizes(result_type(call), (int)tlmc_node_int(call->node, TLMC_A_AXIS), sizes);
     sizes[3] = n;
     check_index(call, 1, sizes[1]);

@@ -122,18 +122,16 @@ static const char *init_table(struct tlmc_emit *e, const struct tlmc_param *para
 static void put_row(struct tlmc_emit *e, uint32_t index)
 {
     const struct tlmc_param *param = &e->module->params.items[index];
-    struct tlmc_strbuf key = { 0 };
     const char *dims = "";
 
     for (int axis = 0; axis < param->type.rank; axis++)
         dims = tlmc_emit_printf(e, "%s%s%lldu", dims, axis ? ", " : "",
                                 (long long)param->type.dims[axis]);
-    tlmc_literal_string(&key, param->key, 0);
     tlmc_write(&e->rows,
                "    { %{key}, %{dtype}, %{kind}, %{trainable}, %{rank}, { %{dims} }, %{offset}, "
                "%{gradient}, %{init}, "
                "%{a}, %{b}, %{table}, %{ordinal} },\n",
-               "key", tlmc_arena_strdup(e->arena, tlmc_strbuf_text(&key)), "dtype",
+               "key", tlmc_emit_quoted(e, param->key, 0), "dtype",
                tlmc_emit_dtype(param->type.dtype), "kind", kind_name(param->kind), "trainable",
                param->kind == TLMC_PARAM_TRAINED && !param->frozen ? "1" : "0", "rank",
                tlmc_literal_count(e->arena, (uint64_t)param->type.rank), "dims", *dims ? dims : "0",
@@ -141,7 +139,6 @@ static void put_row(struct tlmc_emit *e, uint32_t index)
                init_name(param->init.kind), "a", tlmc_literal_f64(e->arena, param->init.a), "b",
                tlmc_literal_f64(e->arena, param->init.b), "table", init_table(e, param), "ordinal",
                tlmc_literal_count(e->arena, param->ordinal));
-    tlmc_strbuf_free(&key);
 }
 
 static void put_rows(struct tlmc_emit *e, struct tlmc_strbuf *out)

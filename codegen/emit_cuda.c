@@ -108,79 +108,59 @@ void tlmc_cuda_memory(struct tlmc_emit *e, struct tlmc_strbuf *out)
 static void put_span(struct tlmc_emit *e, struct tlmc_writer *w, struct tlmc_emit_form *form,
                      const char *host, uint32_t value)
 {
-    const struct tlmc_placement *place = tlmc_emit_placement(form, value);
-    const size_t bytes = tlmc_type_bytes(tlmc_value_type(form->graph, value));
-    const char *block = "TLM_CUDA_ACTIVATIONS", *device = "0";
-    const char *address, *comma, *end;
+    const char *block, *device = tlmc_emit_offset(e, form, value, &block);
 
-    switch (place->place) {
-    case TLMC_PLACE_WEIGHTS: block = "TLM_CUDA_WEIGHTS"; break;
-    case TLMC_PLACE_STATE: block = "TLM_CUDA_STATE"; break;
-    case TLMC_PLACE_LITERAL:
-    case TLMC_PLACE_TABLE: block = "TLM_CUDA_TABLES"; break;
-    case TLMC_PLACE_ARENA: break;
-    case TLMC_PLACE_NONE:
-    case TLMC_PLACE_SCALAR: TLMC_BUG("value %u cannot travel", value);
-    }
-    address = tlmc_emit_address(e, form, value); /* "tlm_f32_at(m->cuda.state, AT_X)" */
-    comma = strrchr(address, ',');
-    end = strrchr(address, ')');
-    if (comma && end > comma)
-        device = tlmc_emit_printf(e, "%.*s", (int)(end - comma - 2), comma + 2);
-    tlmc_write(w, "    { %{host}, %{device}, %{bytes}, %{block} },\n", "host", host, "device",
-               device, "bytes", number(e, bytes), "block", block);
+    TLMC_CHECK(device != NULL);
+    tlmc_write(w, "    { %{host}, %{device}, %{bytes}, TLM_CUDA_%{BLOCK} },\n", "host", host,
+               "device", device, "bytes",
+               number(e, tlmc_type_bytes(tlmc_value_type(form->graph, value))), "BLOCK",
+               tlmc_names_upper(e->arena, block));
 }
 
-static const char *span_list(struct tlmc_emit *e, const struct tlmc_emit_form *form,
-                             const char *what)
-{
-    return tlmc_emit_printf(e, "cuda_%s_%s", form->label, what);
-}
+struct spans { /* a list of them in the emitted text; "NULL" when empty */
+    const char *name;
+    unsigned count;
+};
 
-/* One list of spans; its name and length in the form's row, or NULL and 0. */
-static const char *put_spans(struct tlmc_emit *e, struct tlmc_writer *w,
-                             struct tlmc_emit_form *form, bool inputs)
+static struct spans put_spans(struct tlmc_emit *e, struct tlmc_writer *w,
+                              struct tlmc_emit_form *form, bool inputs)
 {
-    const char *list = span_list(e, form, inputs ? "inputs" : "outputs");
     const int first = inputs ? TLMC_IO_INPUT : TLMC_IO_OUTPUT;
     const int last = inputs ? TLMC_IO_INPUT : TLMC_IO_METRIC;
-    unsigned count = 0;
+    struct spans spans = {
+        tlmc_emit_printf(e, "cuda_%s_%s", form->label, inputs ? "inputs" : "outputs"), 0
+    };
 
-    for (int kind = first; kind <= last; kind++)
-        count += tlmc_emit_ios(form->form, (enum tlmc_io_kind)kind)->count;
-    if (count == 0)
-        return "NULL, 0";
-    tlmc_write(w, "static const tlm_cuda_span %{list}[] = {\n", "list", list);
     for (int kind = first; kind <= last; kind++) {
         const tlmc_io_vec *ios = tlmc_emit_ios(form->form, (enum tlmc_io_kind)kind);
 
-        for (unsigned i = 0; i < ios->count; i++)
+        for (unsigned i = 0; i < ios->count; i++) {
+            if (spans.count++ == 0)
+                tlmc_write(w, "static const tlm_cuda_span %{list}[] = {\n", "list", spans.name);
             put_span(e, w, form, form->io[kind][i], ios->items[i].value);
+        }
     }
-    tlmc_write(w, "};\n");
-    return tlmc_emit_printf(e, "%s, %u", list, count);
+    if (spans.count == 0)
+        spans.name = "NULL";
+    else
+        tlmc_write(w, "};\n");
+    return spans;
 }
 
 static void put_forms(struct tlmc_emit *e, struct tlmc_writer *w)
 {
-    const char **inputs = TLMC_NEW_ARRAY(e->arena, const char *, e->form_count + 1);
-    const char **outputs = TLMC_NEW_ARRAY(e->arena, const char *, e->form_count + 1);
+    struct spans *lists = TLMC_NEW_ARRAY(e->arena, struct spans, 2 * e->form_count + 1);
 
     tlmc_write(w, "/* Tensors that travel: offset on the host, on the device, bytes, block. */\n");
     for (uint32_t f = 0; f < e->form_count; f++) {
-        inputs[f] = put_spans(e, w, &e->forms[f], true);
-        outputs[f] = put_spans(e, w, &e->forms[f], false);
+        lists[2 * f] = put_spans(e, w, &e->forms[f], true);
+        lists[2 * f + 1] = put_spans(e, w, &e->forms[f], false);
     }
     tlmc_write(w, "static const tlm_cuda_form cuda_forms[] = {\n");
-    for (uint32_t f = 0; f < e->form_count; f++) {
-        const char *in = inputs[f], *out = outputs[f];
-        const char *in_comma = strchr(in, ','), *out_comma = strchr(out, ',');
-
+    for (uint32_t f = 0; f < e->form_count; f++)
         tlmc_write(w, "    { %{in}, %{out}, %{in_count}, %{out_count} },\n", "in",
-                   tlmc_emit_printf(e, "%.*s", (int)(in_comma - in), in), "out",
-                   tlmc_emit_printf(e, "%.*s", (int)(out_comma - out), out), "in_count",
-                   in_comma + 2, "out_count", out_comma + 2);
-    }
+                   lists[2 * f].name, "out", lists[2 * f + 1].name, "in_count",
+                   number(e, lists[2 * f].count), "out_count", number(e, lists[2 * f + 1].count));
     tlmc_write(w, "};\n\n");
 }
 
@@ -329,17 +309,6 @@ void tlmc_cuda_check_index(struct tlmc_call *call, uint32_t input, int64_t limit
     TLMC_PUSH(e->arena, &e->checks, check);
 }
 
-static const char *quoted(struct tlmc_emit *e, const char *text)
-{
-    struct tlmc_strbuf out = { 0 };
-    const char *copy;
-
-    tlmc_literal_string(&out, text, 0);
-    copy = tlmc_arena_strdup(e->arena, tlmc_strbuf_text(&out));
-    tlmc_strbuf_free(&out);
-    return copy;
-}
-
 static void put_checks(struct tlmc_emit *e, struct tlmc_writer *w)
 {
     if (e->checks.count == 0)
@@ -349,8 +318,8 @@ static void put_checks(struct tlmc_emit *e, struct tlmc_writer *w)
     for (unsigned i = 0; i < e->checks.count; i++)
         tlmc_write(w, "    { %{limit}, %{tensor}, %{place} },\n", "limit",
                    number(e, (uint64_t)e->checks.items[i].limit), "tensor",
-                   quoted(e, e->checks.items[i].tensor), "place",
-                   quoted(e, e->checks.items[i].place));
+                   tlmc_emit_quoted(e, e->checks.items[i].tensor, 0), "place",
+                   tlmc_emit_quoted(e, e->checks.items[i].place, 0));
     tlmc_write(w, "};\n\n");
 }
 
@@ -416,7 +385,7 @@ void tlmc_cuda_tables(struct tlmc_emit *e, struct tlmc_strbuf *out)
                "checks", e->checks.count ? "cuda_checks" : "NULL", "check_count",
                number(e, e->checks.count), "scalars",
                number(e, tlmc_emit_training(e) ? e->module->scalars.count : 0), "undefined",
-               undefined ? quoted(e, undefined) : "NULL");
+               undefined ? tlmc_emit_quoted(e, undefined, 0) : "NULL");
     tlmc_writer_end(&w);
 }
 

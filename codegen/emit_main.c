@@ -13,13 +13,7 @@ static const char *count(struct tlmc_emit *e, uint64_t value)
 
 static const char *quoted(struct tlmc_emit *e, const char *text)
 {
-    struct tlmc_strbuf out = { 0 };
-    const char *copy;
-
-    tlmc_literal_string(&out, text, 4);
-    copy = tlmc_arena_strdup(e->arena, tlmc_strbuf_text(&out));
-    tlmc_strbuf_free(&out);
-    return copy;
+    return tlmc_emit_quoted(e, text, 4);
 }
 
 static const char *i64(struct tlmc_emit *e, int64_t value)

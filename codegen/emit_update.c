@@ -167,20 +167,15 @@ struct column {
     const char *offsets_name;
 };
 
+/* NULL: the value is no tensor of a block that a table can name. */
 static const char *offset_text(struct tlmc_emit *e, struct tlmc_emit_form *form, uint32_t value)
 {
-    const struct tlmc_placement *place = tlmc_emit_placement(form, value);
+    const enum tlmc_place place = tlmc_emit_placement(form, value)->place;
+    const char *block;
 
-    switch (place->place) {
-    case TLMC_PLACE_WEIGHTS:
-    case TLMC_PLACE_STATE: return e->param_offsets[tlmc_emit_slot(form, value)];
-    case TLMC_PLACE_ARENA: return form->offsets[form->plan->values[value].storage];
-    case TLMC_PLACE_NONE:
-    case TLMC_PLACE_LITERAL:
-    case TLMC_PLACE_TABLE:
-    case TLMC_PLACE_SCALAR: break;
-    }
-    return NULL;
+    if (place == TLMC_PLACE_LITERAL || place == TLMC_PLACE_TABLE)
+        return NULL;
+    return tlmc_emit_offset(e, form, value, &block);
 }
 
 /* False when the nodes do not make a table: some column differs in its block. */

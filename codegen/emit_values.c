@@ -182,32 +182,40 @@ const char *tlmc_emit_block(const struct tlmc_emit *e, const char *name)
     return tlmc_arena_printf(e->arena, "m->%s%s", e->cuda ? "cuda." : "", name);
 }
 
+const char *tlmc_emit_offset(struct tlmc_emit *e, struct tlmc_emit_form *form, uint32_t value,
+                             const char **block)
+{
+    switch (tlmc_emit_placement(form, value)->place) {
+    case TLMC_PLACE_WEIGHTS:
+        *block = "weights";
+        return e->param_offsets[tlmc_emit_slot(form, value)];
+    case TLMC_PLACE_STATE: *block = "state"; return e->param_offsets[tlmc_emit_slot(form, value)];
+    case TLMC_PLACE_ARENA:
+        *block = "activations";
+        return form->offsets[form->plan->values[value].storage];
+    case TLMC_PLACE_LITERAL:
+    case TLMC_PLACE_TABLE: *block = "tables"; return e->cuda ? table(e, form, value)->place : NULL;
+    case TLMC_PLACE_NONE:
+    case TLMC_PLACE_SCALAR: break;
+    }
+    *block = NULL;
+    return NULL;
+}
+
 const char *tlmc_emit_address(struct tlmc_emit *e, struct tlmc_emit_form *form, uint32_t value)
 {
-    const struct tlmc_placement *place = tlmc_emit_placement(form, value);
-    const char *type = tlmc_dtype_name(tlmc_value_type(form->graph, value)->dtype);
+    const enum tlmc_place place = tlmc_emit_placement(form, value)->place;
+    const char *block, *offset = tlmc_emit_offset(e, form, value, &block);
 
-    switch (place->place) {
-    case TLMC_PLACE_NONE: break;
-    case TLMC_PLACE_LITERAL:
-    case TLMC_PLACE_TABLE:
-        if (!e->cuda)
-            return table(e, form, value)->name;
-        return tlmc_emit_printf(e, "tlm_%s_at(%s, %s)", type, tlmc_emit_block(e, "tables"),
-                                table(e, form, value)->place);
-    case TLMC_PLACE_WEIGHTS:
-        return tlmc_emit_printf(e, "tlm_%s_at(%s, %s)", type, tlmc_emit_block(e, "weights"),
-                                e->param_offsets[tlmc_emit_slot(form, value)]);
-    case TLMC_PLACE_STATE:
-        return tlmc_emit_printf(e, "tlm_%s_at(%s, %s)", type, tlmc_emit_block(e, "state"),
-                                e->param_offsets[tlmc_emit_slot(form, value)]);
-    case TLMC_PLACE_SCALAR:
+    if (offset)
+        return tlmc_emit_printf(e, "tlm_%s_at(%s, %s)",
+                                tlmc_dtype_name(tlmc_value_type(form->graph, value)->dtype),
+                                tlmc_emit_block(e, block), offset);
+    if (place == TLMC_PLACE_SCALAR)
         return tlmc_emit_printf(e, e->cuda ? "%s + %u" : "&%s[%u]", tlmc_emit_block(e, "scalars"),
                                 tlmc_emit_slot(form, value));
-    case TLMC_PLACE_ARENA:
-        return tlmc_emit_printf(e, "tlm_%s_at(%s, %s)", type, tlmc_emit_block(e, "activations"),
-                                form->offsets[form->plan->values[value].storage]);
-    }
+    if (place == TLMC_PLACE_LITERAL || place == TLMC_PLACE_TABLE)
+        return table(e, form, value)->name;
     TLMC_BUG("value %u is read but lives nowhere", value);
 }
 

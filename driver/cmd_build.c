@@ -10,10 +10,12 @@
 #include "pipeline.h"
 #include "toolkit.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct build {
     const struct tlmc_options *options;
@@ -320,6 +322,20 @@ static int build(const struct tlmc_options *options, const char *program, const 
     return tlmc_compilation_end(&b.c, status);
 }
 
+/* Found out before the work rather than by the linker. */
+static bool can_write(const char *program)
+{
+    char folder[PATH_MAX] = ".";
+    const char *slash = strrchr(program, '/');
+
+    if (slash)
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash - program) + 1, program);
+    if (access(folder, W_OK | X_OK) == 0)
+        return true;
+    fprintf(stderr, "tlmc: cannot write '%s': %s\n", program, strerror(errno));
+    return false;
+}
+
 /* "dir/model.tlm" -> "model" in the current folder */
 static void default_program(const struct tlmc_options *options, char *out, size_t size)
 {
@@ -338,7 +354,7 @@ int tlmc_cmd_build(const struct tlmc_options *options)
         snprintf(program, sizeof program, "%s", tlmc_opt(options, TLMC_OPT_OUTPUT));
     else
         default_program(options, program, sizeof program);
-    if (!tlmc_temporary_folder(temporary, sizeof temporary))
+    if (!can_write(program) || !tlmc_temporary_folder(temporary, sizeof temporary))
         return TLMC_EXIT_USAGE;
     status = build(options, program, temporary, made, sizeof made);
     tlmc_remove_folder(temporary);

@@ -16,7 +16,6 @@ enum {
     ARCH_OLDEST = 75, /* what the kernels are written for */
     ARCH_DIGITS = 4,
     REGISTER_FILE = 65536,    /* registers of a multiprocessor: a block must fit */
-    REGISTER_GRAIN = 8,       /* they are handed out by so many a thread */
     SHARED_LIMIT = 48 * 1024, /* of a block without asking for more */
     MOST_CUBIN = 256 << 20    /* bytes; a limit for the file reader */
 };
@@ -32,7 +31,7 @@ static int ascending(const void *a, const void *b)
 
 static bool refuse_list(const char *list, const char *why)
 {
-    fprintf(stderr, "tlmc build: --arch '%s': %s\n", list, why);
+    fprintf(stderr, "tlmc: --arch '%s': %s\n", list, why);
     return false;
 }
 
@@ -94,7 +93,7 @@ static bool choose_default(struct tlmc_images *images)
     if (images->arch_count > 0)
         return true;
     fprintf(stderr,
-            "tlmc build: NVRTC %d.%d knows none of " TLMC_CUDA_ARCHITECTURES "; name some with "
+            "tlmc: NVRTC %d.%d knows none of " TLMC_CUDA_ARCHITECTURES "; name some with "
             "--arch; it knows%s\n",
             images->nvrtc->major, images->nvrtc->minor, known_archs(images));
     return false;
@@ -200,7 +199,8 @@ const char *tlmc_images_misfit(const struct tlmc_cubin_kernel *compiled,
                                  "takes a struct of %u bytes (%u in all), the host code "
                                  "passes %u",
                                  compiled->param_size, compiled->param_bytes, wanted->arg_bytes);
-    registers = (compiled->registers + REGISTER_GRAIN - 1ull) / REGISTER_GRAIN * REGISTER_GRAIN;
+    registers = (compiled->registers + TLMC_REGISTER_GRAIN - 1ull) / TLMC_REGISTER_GRAIN *
+                TLMC_REGISTER_GRAIN;
     if (compiled->registers == 0 || registers * wanted->threads > REGISTER_FILE)
         return tlmc_arena_printf(arena, "takes %u registers a thread: %u threads do not fit",
                                  compiled->registers, wanted->threads);

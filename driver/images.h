@@ -11,6 +11,8 @@
 #include "jobs.h"
 #include "nvrtc.h"
 
+enum { TLMC_REGISTER_GRAIN = 8 }; /* registers are handed out by so many a thread */
+
 struct tlmc_images {
     struct tlmc_arena *arena;
     const struct tlmc_nvrtc *nvrtc;

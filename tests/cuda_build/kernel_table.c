@@ -6,6 +6,7 @@
    version of NVRTC than the page's finds other numbers, so then only the rule counts.
    UPDATE_GOLDEN=1 writes the page.  Exit 77, a counted skip, where there is no NVRTC. */
 #define _POSIX_C_SOURCE 200809L
+#include "blocks.h"
 #include "file.h"
 #include "images.h"
 #include "output.h"
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SKIP = 77, MOST_ARCHS = 8, MOST_FILE = 64 << 20, THREADS = 256, REGISTER_GRAIN = 8 };
+enum { SKIP = 77, MOST_ARCHS = 8, MOST_FILE = 64 << 20 };
 
 static const unsigned wanted_archs[] = { 75, 80, 90, 100, 120 };
 
@@ -56,7 +57,7 @@ static void list_kernels(struct table *t, const char *text)
 
         t->kernels[t->count].name = tlmc_arena_strndup(&t->arena, name, strcspn(name, ")"));
         t->kernels[t->count].stack = strncmp(name, "matmul_", 7) == 0 ? TLMC_CUDA_TILE_STACK : 0;
-        t->kernels[t->count++].threads = THREADS;
+        t->kernels[t->count++].threads = TLMK_THREADS;
     }
 }
 
@@ -134,7 +135,7 @@ static void put_page(const struct table *t, struct tlmc_strbuf *out)
         "all 128 registers that this\nleaves to a thread, and a few addresses may go to memory, "
         "outside of the loop over k. `tlmc build` checks\nthe same of each kernel of a "
         "program.\n\n",
-        THREADS);
+        TLMK_THREADS);
     tlmc_strbuf_add(out, "| kernel |");
     for (unsigned i = 0; i < t->images.arch_count; i++)
         tlmc_strbuf_printf(out, " sm_%u |", t->images.archs[i]);
@@ -169,7 +170,7 @@ static bool rows_agree(const char *a, const char *b, unsigned archs)
     x++;
     y++;
     for (unsigned i = 0; i < archs + 2; i++) {
-        const long most = i < archs ? REGISTER_GRAIN : 0;
+        const long most = i < archs ? TLMC_REGISTER_GRAIN : 0;
 
         if (!next_number(&x, &m) || !next_number(&y, &n) || labs(m - n) > most)
             return false;

@@ -109,6 +109,7 @@ def outputs(folder):
     tlmc("build", q, "-o", folder + "/p", "--cc", "no-such-compiler").fails(2, "no-such-compiler")
     tlmc("build", q, "-o", folder + "/p", "--cflags", "-fno-such-flag").fails(2, "did not compile")
     check(not os.path.exists(folder + "/p"), "a failed build left a program")
+    tlmc("build", q, "-o", folder + "/none/p", "--cc", "no-such-compiler").fails(2, f"cannot write '{folder}/none/p'")
     equal(sorted(os.listdir(folder)), ["file"], "left files")
 
 

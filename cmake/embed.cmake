@@ -1,4 +1,4 @@
-# Writes OUT: an array `const struct TYPE SYMBOL[]` of { name, text } from PATHS, ended by a NULL name.  The name of a
+# Writes OUT: an array `const struct TYPE SYMBOL[]` of { name, text, length } from PATHS, ended by a NULL name.  The name of a
 # file is its path below its room ("nn.tlm", "ref/matmul.h").  Texts are char arrays: string literals have a length limit.
 set(body "/* Generated from the files named below. */\n#include \"${HEADER}\"\n\n")
 set(rows "")
@@ -14,7 +14,7 @@ foreach(path ${PATHS})
     set(name "${dir}/${name}")
   endif()
   string(APPEND body "/* ${name} */\nstatic const char text_${n}[] = {\n    ${bytes}0x00\n};\n\n")
-  string(APPEND rows "    { \"${name}\", text_${n} },\n")
+  string(APPEND rows "    { \"${name}\", text_${n}, sizeof text_${n} - 1 },\n")
   math(EXPR n "${n} + 1")
 endforeach()
-file(WRITE ${OUT} "${body}const struct ${TYPE} ${SYMBOL}[] = {\n${rows}    { 0, 0 },\n};\n")
+file(WRITE ${OUT} "${body}const struct ${TYPE} ${SYMBOL}[] = {\n${rows}    { 0, 0, 0 },\n};\n")

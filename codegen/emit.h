@@ -7,9 +7,11 @@
 #include "strbuf.h"
 
 struct tlmc_emit_options {
-    bool single_file;    /* NAME.c with every kernel it needs, NAME_main.c with shell and runtime
-                            inlined */
-    bool with_main;      /* also NAME_main.c */
+    bool single_file; /* NAME.c with every kernel it needs, NAME_main.c with shell and runtime
+                         inlined */
+    bool with_main;   /* also NAME_main.c */
+    bool shell_apart; /* in single files: NAME_main.c without shell and runtime, to be linked with
+                         libtlm */
     const char *version; /* of tlmc */
     /* Text of a runtime or kernel file by its include name ("tlm_rt.h", "ref/matmul.h", "shell.c");
        NULL: no such file. Needed for single_file. */

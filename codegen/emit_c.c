@@ -522,7 +522,7 @@ bool tlmc_emit_c(const tlmc_accepted_plan *accepted, const struct tlmc_emit_opti
         bundle(&e, model, NULL, true);
         bundle(&e, header, NULL, false);
         if (program)
-            bundle(&e, program, shell, true);
+            bundle(&e, program, options->shell_apart ? NULL : shell, true);
     }
     for (unsigned i = 0; i < e.links.count && i < TLMC_EMIT_LINKS; i++)
         out->links[out->link_count++] = e.links.items[i];

@@ -22,6 +22,7 @@ struct build {
     struct tlmc_compilation c;
     struct tlmc_emission emission;
     const char *sources, *temporary;
+    bool linked; /* shell and runtime come as an object, not as text */
     struct tlmc_jobs jobs;
     struct tlmc_compiler compiler;
     /* for CUDA */
@@ -162,18 +163,32 @@ static int begin_cuda(struct build *b)
 
 /* ---- compiling */
 
-static void choose_compiler(struct build *b)
+/* The compiler of the user's choice, or NULL. */
+static const char *asked_compiler(const struct tlmc_options *options)
 {
-    const char *command = tlmc_opt(b->options, TLMC_OPT_CC),
-               *flags = tlmc_opt(b->options, TLMC_OPT_CFLAGS);
+    const char *command = tlmc_opt(options, TLMC_OPT_CC);
 
     if (!command)
         command = getenv("CC");
-    if (!command || !*command)
-        command = "cc";
+    return command && *command ? command : NULL;
+}
+
+/* Another compiler, or flags such as sanitizers, are for all of the program; kept sources are all
+   of it. */
+static bool can_link_shell(const struct tlmc_options *options)
+{
+    return !asked_compiler(options) && !tlmc_opt_given(options, TLMC_OPT_CFLAGS) &&
+           !tlmc_opt_given(options, TLMC_OPT_KEEP);
+}
+
+static void choose_compiler(struct build *b)
+{
+    const char *command = asked_compiler(b->options),
+               *flags = tlmc_opt(b->options, TLMC_OPT_CFLAGS);
+
     if (!flags)
         flags = b->emission.cuda ? TLMC_DEFAULT_CUDA_CFLAGS : TLMC_DEFAULT_CFLAGS;
-    b->compiler.command = command;
+    b->compiler.command = command ? command : "cc";
     b->compiler.flags = flags;
     b->compiler.sources = b->sources;
     b->compiler.objects = b->temporary;
@@ -193,6 +208,16 @@ static bool write_stub(struct build *b)
     ok = write_text(b, tlmc_arena_printf(&b->c.arena, "%s_cuda.c", b->model), &text);
     tlmc_strbuf_free(&text);
     return ok;
+}
+
+static bool add_shell(struct build *b)
+{
+    const struct tlmc_program_text *object = &tlmc_program_objects[0];
+
+    if (!b->linked)
+        return true;
+    tlmc_compile_object(&b->compiler, object->name);
+    return tlmc_write_file(b->temporary, object->name, object->text, object->length);
 }
 
 /* The emitted C files, the longest first: what takes longest should not begin last. */
@@ -278,7 +303,7 @@ static int compile(struct build *b, const char *program)
 
     choose_compiler(b);
     tlmc_jobs_begin(&b->jobs);
-    ok = (b->native || !b->emission.cuda || write_stub(b)) && compile_files(b);
+    ok = (b->native || !b->emission.cuda || write_stub(b)) && add_shell(b) && compile_files(b);
     if (ok && b->native)
         tlmc_images_compile(&b->images, &b->jobs);
     if (!tlmc_jobs_end(&b->jobs))
@@ -301,11 +326,12 @@ static int build(const struct tlmc_options *options, const char *program, const 
     const char *keep = tlmc_opt(options, TLMC_OPT_KEEP);
     struct build b = { .options = options,
                        .sources = keep ? keep : temporary,
-                       .temporary = temporary };
+                       .temporary = temporary,
+                       .linked = can_link_shell(options) };
     int status;
 
     tlmc_compilation_begin(&b.c, options);
-    status = tlmc_stage_emit(&b.c, true, &b.emission);
+    status = tlmc_stage_emit(&b.c, b.linked ? TLMC_EMIT_LINKED : TLMC_EMIT_SINGLE, &b.emission);
     if (!status)
         status = begin_cuda(&b);
     if (!status) {

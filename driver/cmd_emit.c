@@ -15,7 +15,10 @@ int tlmc_cmd_emit(const struct tlmc_options *options)
     if (!folder)
         folder = ".";
     tlmc_compilation_begin(&c, options);
-    status = tlmc_stage_emit(&c, tlmc_opt_given(options, TLMC_OPT_SINGLE_FILE), &emission);
+    status = tlmc_stage_emit(&c,
+                             tlmc_opt_given(options, TLMC_OPT_SINGLE_FILE) ? TLMC_EMIT_SINGLE
+                                                                           : TLMC_EMIT_FOLDER,
+                             &emission);
     if (!status && !tlmc_make_folder(folder))
         status = TLMC_EXIT_USAGE;
     for (unsigned i = 0; !status && i < emission.count; i++) {

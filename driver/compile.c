@@ -2,6 +2,8 @@
    beyond a fixed length. */
 #include "compile.h"
 
+#include "bug.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -48,7 +50,7 @@ static void add_path(struct words *w, const char *folder, const char *name)
     add_parts(w, folder, *folder ? "/" : "", name, strlen(name));
 }
 
-/* The object of a file: its name with an o for the c. */
+/* The object of a file: its name with an o at the end. */
 static void add_object(struct words *w, const struct tlmc_compiler *compiler, const char *name)
 {
     add_path(w, compiler->objects, name);
@@ -86,6 +88,12 @@ bool tlmc_compile_file(struct tlmc_compiler *compiler, struct tlmc_jobs *jobs, c
     compiler->files[compiler->count++] = name;
     tlmc_jobs_command(jobs, compiler->command, w.argv);
     return true;
+}
+
+void tlmc_compile_object(struct tlmc_compiler *compiler, const char *name)
+{
+    TLMC_CHECK(compiler->count < TLMC_OBJECTS);
+    compiler->files[compiler->count++] = name;
 }
 
 bool tlmc_compile_link(const struct tlmc_compiler *compiler, const char *program,

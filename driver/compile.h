@@ -22,6 +22,8 @@ struct tlmc_compiler {
 /* A file of the program, compiled as a job; `name` must live until the link.  False: its command
    line is too long. */
 bool tlmc_compile_file(struct tlmc_compiler *compiler, struct tlmc_jobs *jobs, const char *name);
+/* An object that is there already, in the folder of objects. */
+void tlmc_compile_object(struct tlmc_compiler *compiler, const char *name);
 /* All of them into `program`, with link flags (words, as above) and libraries (each one word,
    whatever is in its path); both lists end with NULL.  False: the linker or this said why. */
 bool tlmc_compile_link(const struct tlmc_compiler *compiler, const char *program,

@@ -171,9 +171,10 @@ int tlmc_stage_plan(struct tlmc_compilation *c)
     return c->plan ? TLMC_EXIT_OK : TLMC_EXIT_PLAN;
 }
 
-int tlmc_stage_emit(struct tlmc_compilation *c, bool single_file, struct tlmc_emission *out)
+int tlmc_stage_emit(struct tlmc_compilation *c, enum tlmc_emit_form form, struct tlmc_emission *out)
 {
-    const struct tlmc_emit_options emit = { .single_file = single_file,
+    const struct tlmc_emit_options emit = { .single_file = form != TLMC_EMIT_FOLDER,
+                                            .shell_apart = form == TLMC_EMIT_LINKED,
                                             .with_main = true,
                                             .version = TLMC_VERSION,
                                             .source = tlmc_find_program_text };

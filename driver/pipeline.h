@@ -26,8 +26,12 @@ struct tlmc_compilation {
 /* Runtime and kernel files as text, for --single-file and build; ended by a NULL name. */
 struct tlmc_program_text {
     const char *name, *text;
+    size_t length; /* of the text, without its NUL */
 };
 extern const struct tlmc_program_text tlmc_program_texts[];
+/* libtlm.o: shell and runtime as one object, compiled with the compiler that made tlmc; build links
+   it where the compiler and its flags are not the user's choice. */
+extern const struct tlmc_program_text tlmc_program_objects[];
 const char *tlmc_find_program_text(const char *name); /* NULL: none */
 
 void tlmc_compilation_begin(struct tlmc_compilation *c, const struct tlmc_options *options);
@@ -39,6 +43,12 @@ int tlmc_compilation_end(struct tlmc_compilation *c, int status);
 int tlmc_stage_module(struct tlmc_compilation *c);  /* front end and passes */
 int tlmc_stage_catalog(struct tlmc_compilation *c); /* the registry and --capsules */
 int tlmc_stage_plan(struct tlmc_compilation *c);    /* both, and a plan: accepted or not */
-int tlmc_stage_emit(struct tlmc_compilation *c, bool single_file, struct tlmc_emission *out);
+enum tlmc_emit_form {
+    TLMC_EMIT_FOLDER, /* to be compiled against an installed tlmc */
+    TLMC_EMIT_SINGLE, /* single files that need nothing else */
+    TLMC_EMIT_LINKED  /* single files, but for shell and runtime: libtlm.o */
+};
+int tlmc_stage_emit(struct tlmc_compilation *c, enum tlmc_emit_form form,
+                    struct tlmc_emission *out);
 
 #endif

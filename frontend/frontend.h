@@ -29,6 +29,7 @@ uint32_t tlmc_read_source(struct tlmc_sources *sources, const char *path, struct
 /* std, embedded: name ("nn.tlm") and text, ended by a NULL name. */
 struct tlmc_std_text {
     const char *name, *text;
+    size_t length; /* of the text, without its NUL */
 };
 extern const struct tlmc_std_text tlmc_std_texts[];
 

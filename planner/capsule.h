@@ -214,6 +214,7 @@ const char *tlmc_capsule_symbol(const struct tlmc_capsule *capsule, enum tlmc_dt
 /* Built-in registry texts, for tests and `tlmc capsules`: name and text, ended by a NULL name. */
 struct tlmc_registry_text {
     const char *name, *text;
+    size_t length; /* of the text, without its NUL */
 };
 extern const struct tlmc_registry_text tlmc_registry_texts[];
 

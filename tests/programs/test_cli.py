@@ -113,6 +113,20 @@ def outputs(folder):
     equal(sorted(os.listdir(folder)), ["file"], "left files")
 
 
+def shells(folder):
+    """Shell and runtime come as an object that travels in tlmc, or are compiled with the user's compiler and flags: one program."""
+    q, out = example("quickstart_mlp"), folder + "/p"
+    texts = {}
+    for name, options, env in (("object", (), {}), ("cflags", ("--cflags", "-O1"), {}), ("cc", ("--cc", "cc"), {}), ("CC", (), {"CC": "cc"}),
+                               ("keep", ("--keep", folder + "/kept"), {})):
+        tlmc("build", q, "-o", out, *options, env={"CC": "", **env}).ok()
+        texts[name] = run([out, "--steps", "3", "--show-backend"], cwd=EXAMPLES + "/quickstart_mlp").ok().out
+    equal(set(texts.values()), {texts["object"]}, "what the programs print")
+    kept = open(folder + "/kept/quickstart_mlp_main.c").read()
+    check("int tlm_shell_main(const tlm_program *program, int argc, char **argv)\n{" in kept, "kept sources hold the shell")
+    tlmc("build", q, "-o", out, env={"CC": "no-such-compiler"}).fails(2, "no-such-compiler")
+
+
 def layout(folder):
     path = folder + "/m.tlm"
     open(path, "w").write("model m;input x:f32[2];   # in\noutput y=relu( x );\n")
@@ -128,4 +142,4 @@ def layout(folder):
         equal(tlmc("fmt", path).ok().out, first, f"fmt of fmt of {name}")
 
 
-main(sources, models, defines, usage, devices, verified_is_refused, outputs, layout)
+main(sources, models, defines, usage, devices, verified_is_refused, outputs, shells, layout)

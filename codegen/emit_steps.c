@@ -37,7 +37,7 @@ static const char *node_range(struct tlmc_emit *e, const struct tlmc_step *step)
 {
     if (step->node_count == 1)
         return tlmc_emit_printf(e, "n%u", step->nodes[0]);
-    return tlmc_emit_printf(e, "n%u..n%u", step->nodes[0], step->nodes[step->node_count - 1]);
+    return tlmc_emit_printf(e, "n%u..n%u", step->nodes[0], tlmc_step_last(step));
 }
 
 static void append(struct tlmc_strbuf *out, const char *separator, const char *text)
@@ -113,6 +113,8 @@ static void step_comment(struct tlmc_emit *e, const struct tlmc_emit_form *form,
         tlmc_strbuf_printf(&ops, " of %u tensors", step->node_count);
     else if (step->node_count > 8)
         tlmc_strbuf_add(&ops, ", ...");
+    if (step->kind_count > 1)
+        tlmc_strbuf_printf(&ops, " in %u kinds", step->kind_count);
     tlmc_strbuf_printf(&text, "%s  %s  %s%s%s", node_range(e, step), tlmc_strbuf_text(&ops),
                        tlmc_emit_place(e, first->span), first->scope && *first->scope ? " in " : "",
                        first->scope ? first->scope : "");

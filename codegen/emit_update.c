@@ -1,7 +1,8 @@
-/* Updates: nodes that write a leaf in place.  Several of one op, options and kernel become one loop
-   over a constant table of offsets, parallel over the elements of each tensor; on CUDA one launch,
-   whose blocks find their tensor in the table.  In: a step of UPDATE nodes.  Out: the table, the
-   body and the loop or launch. */
+/* Updates: nodes that write a leaf in place.  On the CPU the nodes of one kind, with the same
+   options and scalars, become one loop over a constant table of offsets, parallel over the elements
+   of each tensor; on CUDA all kinds of a step become one launch, whose blocks find their tensor in
+   the table and there its kind.  In: a step of UPDATE nodes.  Out: tables, bodies, loops or the
+   launch. */
 #include "emit_c.h"
 #include "emit_calls.h"
 #include "literal.h"
@@ -45,27 +46,24 @@ static const struct update_row *row_of(enum tlmc_op op)
     TLMC_UNREACHABLE();
 }
 
-/* The operands by column, TLMC_NONE where there is none. */
-static void columns_of(const struct tlmc_node *node, const struct update_row *row,
-                       uint32_t columns[COLUMNS])
+/* The operand of a column, TLMC_NONE where there is none. */
+static uint32_t operand(const struct tlmc_node *node, const struct update_row *row, unsigned column)
 {
-    for (unsigned i = 0; i < COLUMNS; i++)
-        columns[i] = i < row->operands && i < node->input_count ? node->inputs[i] : TLMC_NONE;
-    if (node->input_count > row->operands)
-        columns[SCALE] = node->inputs[row->operands];
+    const uint32_t input = column == SCALE ? row->operands : column;
+
+    return (column == SCALE || column < row->operands) && input < node->input_count
+               ? node->inputs[input]
+               : TLMC_NONE;
 }
 
-/* One word of the arguments as C. */
-static const char *argument(struct tlmc_call *call, const char *word,
-                            const uint32_t columns[COLUMNS])
+/* One word of the arguments as C; `pointers` are those of the columns. */
+static const char *argument(struct tlmc_call *call, const char *word, const char *const *pointers)
 {
     struct tlmc_emit *e = call->e;
 
-    for (unsigned i = 0; i < COLUMNS; i++)
-        if (strcmp(word, names[i]) == 0)
-            return columns[i] != TLMC_NONE ? tlmc_emit_printf(e, "m->%s", word)
-                   : e->cuda               ? "nullptr"
-                                           : "NULL";
+    for (unsigned c = 0; c < COLUMNS; c++)
+        if (strcmp(word, names[c]) == 0)
+            return pointers[c] ? pointers[c] : e->cuda ? "nullptr" : "NULL";
     if (strcmp(word, "nesterov") == 0)
         return tlmc_node_int(call->node, TLMC_A_NESTEROV) ? "1" : "0";
     if (strncmp(word, "1-", 2) == 0)
@@ -74,8 +72,9 @@ static const char *argument(struct tlmc_call *call, const char *word,
     return tlmc_literal_f32(e->arena, tlmc_node_float(call->node, tlmc_attr_find(word)));
 }
 
+/* The statements that update a range on the CPU, element i on CUDA. */
 static const char *body_text(struct tlmc_call *call, const struct update_row *row,
-                             const uint32_t columns[COLUMNS])
+                             const char *const *pointers)
 {
     struct tlmc_emit *e = call->e;
     const char *words = row->arguments, *text = "";
@@ -83,18 +82,17 @@ static const char *body_text(struct tlmc_call *call, const struct update_row *ro
         tlmc_dtype_ctype(tlmc_value_type(call->form->graph, call->node->inputs[0])->dtype);
 
     if (!words && e->cuda)
-        return "    m->p0[i] = m->p1[i];\n";
+        return tlmc_emit_printf(e, "    %s[i] = %s[i];\n", pointers[0], pointers[1]);
     if (!words) /* a store moves bits */
-        return tlmc_emit_printf(
-            e,
-            "    (void)level;\n"
-            "    memcpy(m->p0 + begin, m->p1 + begin, (end - begin) * sizeof(%s));\n",
-            type);
+        return tlmc_emit_printf(e,
+                                "    (void)level;\n"
+                                "    memcpy(%s + begin, %s + begin, (end - begin) * sizeof(%s));\n",
+                                pointers[0], pointers[1], type);
     while (*words) {
         const size_t n = strcspn(words, " ");
         const char *word = tlmc_arena_strndup(e->arena, words, n);
 
-        text = tlmc_emit_printf(e, "%s%s, ", text, argument(call, word, columns));
+        text = tlmc_emit_printf(e, "%s%s, ", text, argument(call, word, pointers));
         words += n + (words[n] == ' ');
     }
     return tlmc_emit_printf(e, e->cuda ? "    %s(%si);\n" : "    %s(level, %sbegin, end);\n",
@@ -130,14 +128,18 @@ static void emit_one(struct tlmc_call *call, const struct update_row *row)
 {
     const int64_t count =
         tlmc_type_count(tlmc_value_type(call->form->graph, call->node->inputs[0]));
-    uint32_t columns[COLUMNS];
+    const char *pointers[COLUMNS] = { NULL };
     const char *body;
 
-    columns_of(call->node, row, columns);
-    for (unsigned i = 0; i < COLUMNS; i++)
-        if (columns[i] != TLMC_NONE)
-            tlmc_call_value(call, names[i], columns[i], is_written(call->node, i));
-    body = body_text(call, row, columns);
+    for (unsigned c = 0; c < COLUMNS; c++) {
+        const uint32_t value = operand(call->node, row, c);
+
+        if (value == TLMC_NONE)
+            continue;
+        tlmc_call_value(call, names[c], value, is_written(call->node, c));
+        pointers[c] = tlmc_emit_printf(call->e, "m->%s", names[c]);
+    }
+    body = body_text(call, row, pointers);
     add_fault(call);
     if (call->e->cuda)
         body = tlmc_emit_printf(call->e,
@@ -159,57 +161,99 @@ void tlmc_emit_update(struct tlmc_call *call)
 
 /* ---- several nodes: a table */
 
-/* The expression of a column for row i of the table: every node's operand lies in the same block,
-   or is the same. */
-struct column {
-    bool used, same; /* same: one pointer for all */
-    enum tlmc_place place;
-    const char *offsets_name;
+/* Where the nodes of a table find the operand of a column. */
+enum column_source {
+    LEFT_OUT,  /* none of them has it */
+    ONE,       /* one pointer for all */
+    EACH_KIND, /* one for each kind */
+    TABLE      /* all in one block: an offset in each row */
 };
 
-/* NULL: the value is no tensor of a block that a table can name. */
-static const char *offset_text(struct tlmc_emit *e, struct tlmc_emit_form *form, uint32_t value)
+struct column {
+    enum column_source source;
+    enum tlmc_place place; /* TABLE: the block */
+};
+
+struct batch { /* what one table holds: neighbouring kinds of the step */
+    struct tlmc_call *call;
+    const struct update_row *row;
+    uint32_t first, end; /* kinds */
+    struct column columns[COLUMNS];
+};
+
+/* Nodes of a kind, and of the batch, by their place in the step. */
+static uint32_t begin_of(const struct batch *b, uint32_t kind)
 {
-    const enum tlmc_place place = tlmc_emit_placement(form, value)->place;
+    return b->call->step->kinds[kind];
+}
+
+static uint32_t size_of(const struct batch *b)
+{
+    return begin_of(b, b->end) - begin_of(b, b->first);
+}
+
+static const struct tlmc_node *node_at(const struct batch *b, uint32_t place)
+{
+    return &b->call->form->graph->nodes[b->call->step->nodes[place]];
+}
+
+static int64_t count_at(const struct batch *b, uint32_t place)
+{
+    return tlmc_type_count(tlmc_value_type(b->call->form->graph, node_at(b, place)->inputs[0]));
+}
+
+static const char *ctype_of(const struct batch *b, unsigned column)
+{
+    const uint32_t value = operand(node_at(b, begin_of(b, b->first)), b->row, column);
+
+    return tlmc_dtype_ctype(tlmc_value_type(b->call->form->graph, value)->dtype);
+}
+
+/* NULL: the value is no tensor of a block that a table can name. */
+static const char *offset_text(const struct tlmc_call *call, uint32_t value)
+{
+    const enum tlmc_place place = tlmc_emit_placement(call->form, value)->place;
     const char *block;
 
     if (place == TLMC_PLACE_LITERAL || place == TLMC_PLACE_TABLE)
         return NULL;
-    return tlmc_emit_offset(e, form, value, &block);
+    return tlmc_emit_offset(call->e, call->form, value, &block);
 }
 
-/* False when the nodes do not make a table: some column differs in its block. */
-static bool find_columns(struct tlmc_call *call, const struct update_row *row,
-                         struct column out[COLUMNS])
+/* False: the operands neither repeat nor lie in one block. */
+static bool find_column(struct batch *b, unsigned c)
 {
-    const struct tlmc_step *step = call->step;
-    uint32_t first[COLUMNS];
+    const uint32_t first = operand(node_at(b, begin_of(b, b->first)), b->row, c);
+    struct column *column = &b->columns[c];
+    bool one = true, each = true, offsets = true;
 
-    columns_of(call->node, row, first);
-    for (unsigned c = 0; c < COLUMNS; c++) {
-        out[c] = (struct column){ .used = first[c] != TLMC_NONE, .same = true };
-        if (out[c].used)
-            out[c].place = tlmc_emit_placement(call->form, first[c])->place;
-    }
-    for (uint32_t n = 1; n < step->node_count; n++) {
-        uint32_t columns[COLUMNS];
+    *column = (struct column){ .source = LEFT_OUT };
+    if (first == TLMC_NONE) /* in one step the same operands are present */
+        return true;
+    column->place = tlmc_emit_placement(b->call->form, first)->place;
+    for (uint32_t kind = b->first; kind < b->end; kind++) {
+        const uint32_t first_of_kind = operand(node_at(b, begin_of(b, kind)), b->row, c);
 
-        columns_of(&call->form->graph->nodes[step->nodes[n]], row, columns);
-        for (unsigned c = 0; c < COLUMNS; c++) {
-            if ((columns[c] != TLMC_NONE) != out[c].used)
-                return false;
-            if (!out[c].used || columns[c] == first[c])
-                continue;
-            out[c].same = false;
-            if (tlmc_emit_placement(call->form, columns[c])->place != out[c].place ||
-                !offset_text(call->e, call->form, columns[c]))
-                return false;
+        for (uint32_t n = begin_of(b, kind); n < begin_of(b, kind + 1); n++) {
+            const uint32_t value = operand(node_at(b, n), b->row, c);
+
+            one &= value == first;
+            each &= value == first_of_kind;
+            offsets &= tlmc_emit_placement(b->call->form, value)->place == column->place &&
+                       offset_text(b->call, value);
         }
     }
+    column->source = one ? ONE : each ? EACH_KIND : TABLE;
+    return column->source != TABLE || offsets;
+}
+
+/* False: these kinds do not make a table. */
+static bool find_columns(struct batch *b)
+{
     for (unsigned c = 0; c < COLUMNS; c++)
-        if (out[c].used && !out[c].same && !offset_text(call->e, call->form, first[c]))
+        if (!find_column(b, c))
             return false;
-    return true;
+    return size_of(b) > 1;
 }
 
 /* A column's offset in its block; device code has no enumerators. */
@@ -220,69 +264,67 @@ static const char *offset_cell(struct tlmc_call *call, uint32_t value)
     size_t offset = place->offset;
 
     if (!e->cuda)
-        return offset_text(call->e, call->form, value);
+        return offset_text(call, value);
     if (place->place != TLMC_PLACE_ARENA)
         offset = e->plan->param_offsets[tlmc_emit_slot(call->form, value)] +
                  (place->place == TLMC_PLACE_STATE ? e->head_bytes : 0);
     return tlmc_literal_count(e->arena, offset);
 }
 
-/* The table; on CUDA it stands beside its kernel and also tells the first block of each tensor. */
-static const char *put_table(struct tlmc_call *call, const struct update_row *row,
-                             const struct column columns[COLUMNS], int64_t *blocks)
+/* One tensor's row; `block`: on CUDA its first one. */
+static void put_row(struct tlmc_writer *out, const struct batch *b, uint32_t kind, uint32_t place,
+                    int64_t block)
 {
-    struct tlmc_emit *e = call->e;
+    struct tlmc_emit *e = b->call->e;
+
+    tlmc_write(out, "    { ");
+    for (unsigned c = 0; c < COLUMNS; c++)
+        if (b->columns[c].source == TABLE)
+            tlmc_write(out, "%{offset}, ", "offset",
+                       offset_cell(b->call, operand(node_at(b, place), b->row, c)));
+    tlmc_write(out, "%{count}", "count",
+               tlmc_literal_count(e->arena, (uint64_t)count_at(b, place)));
+    if (e->cuda)
+        tlmc_write(out, ", %{first}", "first", tlmc_literal_count(e->arena, (uint64_t)block));
+    if (e->cuda && b->end - b->first > 1)
+        tlmc_write(out, ", %{kind}", "kind", tlmc_literal_count(e->arena, kind));
+    tlmc_write(out, " },\n");
+}
+
+/* The table; on CUDA it stands beside its kernel and also tells the first block of each tensor and,
+   of several kinds, its own. */
+static const char *put_table(const struct batch *b, int64_t *blocks)
+{
+    struct tlmc_emit *e = b->call->e;
     struct tlmc_writer *out = e->cuda ? &e->body : &e->tables;
-    const char *name = tlmc_names_make(&e->names, tlmc_emit_printf(e, "rows_%s", row->base));
+    const char *name = tlmc_names_make(&e->names, tlmc_emit_printf(e, "rows_%s", b->row->base));
 
     *blocks = 0;
     tlmc_write(out, e->cuda ? "TLM_TABLE const struct {\n    uint64_t "
                             : "static const struct {\n    size_t ");
     for (unsigned c = 0; c < COLUMNS; c++)
-        if (columns[c].used && !columns[c].same)
+        if (b->columns[c].source == TABLE)
             tlmc_write(out, "%{name}, ", "name", names[c]);
     tlmc_write(out,
-               e->cuda ? "count, first; /* block */\n} %{name}[] = {\n"
-                       : "count;\n} %{name}[] = {\n",
+               !e->cuda                 ? "count;\n} %{name}[] = {\n"
+               : b->end - b->first == 1 ? "count, first; /* block */\n} %{name}[] = {\n"
+                                        : "count, first; /* block */\n"
+                                          "    uint32_t kind;\n} %{name}[] = {\n",
                "name", name);
-    for (uint32_t n = 0; n < call->step->node_count; n++) {
-        const struct tlmc_node *node = &call->form->graph->nodes[call->step->nodes[n]];
-        const int64_t count = tlmc_type_count(tlmc_value_type(call->form->graph, node->inputs[0]));
-        uint32_t values[COLUMNS];
-
-        columns_of(node, row, values);
-        tlmc_write(out, "    { ");
-        for (unsigned c = 0; c < COLUMNS; c++)
-            if (columns[c].used && !columns[c].same)
-                tlmc_write(out, "%{offset}, ", "offset", offset_cell(call, values[c]));
-        tlmc_write(out, e->cuda ? "%{count}, %{first} },\n" : "%{count} },\n", "count",
-                   tlmc_literal_count(e->arena, (uint64_t)count), "first",
-                   tlmc_literal_count(e->arena, (uint64_t)*blocks));
-        *blocks += blocks_of(count);
-    }
+    for (uint32_t kind = b->first; kind < b->end; kind++)
+        for (uint32_t n = begin_of(b, kind); n < begin_of(b, kind + 1); n++) {
+            put_row(out, b, kind - b->first, n, *blocks);
+            *blocks += blocks_of(count_at(b, n));
+        }
     tlmc_write(out, "};\n\n");
     return name;
 }
 
-/* The pointer of a column in the loop over the table. */
-static const char *row_pointer(struct tlmc_call *call, const char *table, unsigned c,
-                               const struct column *column, uint32_t value)
-{
-    const char *type = tlmc_dtype_name(tlmc_value_type(call->form->graph, value)->dtype);
-    const char *block = column->place == TLMC_PLACE_WEIGHTS ? "weights"
-                        : column->place == TLMC_PLACE_STATE ? "state"
-                                                            : "activations";
-
-    if (column->same)
-        return tlmc_emit_use(call->e, call->form, value, is_written(call->node, c));
-    return tlmc_emit_printf(call->e, "tlm_%s_at(m->%s, %s[i].%s)", type, block, table, names[c]);
-}
+/* ---- on CUDA a launch */
 
 /* The kernel's pointers to its tensor: a line each, "float *const p0 = (float *)(m->weights +
    ...)". The blocks of memory that columns lie in become fields. */
-static const char *device_pointers(struct tlmc_call *call, const char *table,
-                                   const struct column columns[COLUMNS],
-                                   const uint32_t values[COLUMNS])
+static const char *device_pointers(const struct batch *b, const char *table)
 {
     static const struct {
         enum tlmc_place place;
@@ -290,71 +332,103 @@ static const char *device_pointers(struct tlmc_call *call, const char *table,
     } blocks[] = { { TLMC_PLACE_WEIGHTS, "weights" },
                    { TLMC_PLACE_STATE, "state" },
                    { TLMC_PLACE_ARENA, "activations" } };
-    struct tlmc_emit *e = call->e;
+    struct tlmc_emit *e = b->call->e;
     const char *text = "";
 
-    for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++) {
+    for (size_t k = 0; k < sizeof blocks / sizeof *blocks; k++) {
         bool needed = false;
 
         for (unsigned c = 0; c < COLUMNS; c++) {
-            if (!columns[c].used || columns[c].same || columns[c].place != blocks[b].place)
+            const char *constant = is_written(b->call->node, c) ? "" : "const ";
+
+            if (b->columns[c].source != TABLE || b->columns[c].place != blocks[k].place)
                 continue;
             needed = true;
-            text = tlmc_emit_printf(
-                e, "%s    %s%s *const %s = (%s%s *)(m->%s + %s[row].%s);\n", text,
-                is_written(call->node, c) ? "" : "const ",
-                tlmc_dtype_ctype(tlmc_value_type(call->form->graph, values[c])->dtype), names[c],
-                is_written(call->node, c) ? "" : "const ",
-                tlmc_dtype_ctype(tlmc_value_type(call->form->graph, values[c])->dtype),
-                blocks[b].name, table, names[c]);
+            text = tlmc_emit_printf(e, "%s    %s%s *const %s = (%s%s *)(m->%s + %s[row].%s);\n",
+                                    text, constant, ctype_of(b, c), names[c], constant,
+                                    ctype_of(b, c), blocks[k].name, table, names[c]);
         }
         if (needed)
-            tlmc_call_field(call, "unsigned char *", blocks[b].name,
-                            tlmc_emit_block(e, blocks[b].name));
+            tlmc_call_field(b->call, "unsigned char *", blocks[k].name,
+                            tlmc_emit_block(e, blocks[k].name));
     }
     return text;
 }
 
-/* "m->p0" -> "p0" for pointers that the kernel finds in the table. */
-static const char *without_struct(struct tlmc_call *call, const char *text,
-                                  const struct column columns[COLUMNS])
+/* "p4_1": the member for a kind's own pointer. */
+static const char *name_of_kind(const struct batch *b, unsigned column, uint32_t kind)
 {
-    struct tlmc_strbuf out = { 0 };
-    const char *copy;
+    return tlmc_emit_printf(b->call->e, "%s_%u", names[column], kind - b->first);
+}
 
-    while (*text) {
-        bool found = false;
+/* The members for the pointers that stand in no row. */
+static void add_pointers(const struct batch *b)
+{
+    for (unsigned c = 0; c < COLUMNS; c++) {
+        const enum column_source source = b->columns[c].source;
 
-        for (unsigned c = 0; c < COLUMNS && !found; c++)
-            found = columns[c].used && !columns[c].same && strncmp(text, "m->", 3) == 0 &&
-                    strncmp(text + 3, names[c], strlen(names[c])) == 0;
-        if (found)
-            text += 3;
-        tlmc_strbuf_char(&out, *text++);
+        if (source != ONE && source != EACH_KIND)
+            continue;
+        for (uint32_t kind = b->first; kind < (source == ONE ? b->first + 1 : b->end); kind++)
+            tlmc_call_value(b->call, source == ONE ? names[c] : name_of_kind(b, c, kind),
+                            operand(node_at(b, begin_of(b, kind)), b->row, c),
+                            is_written(b->call->node, c));
     }
-    copy = tlmc_arena_strdup(call->e->arena, tlmc_strbuf_text(&out));
-    tlmc_strbuf_free(&out);
-    return copy;
+}
+
+/* The call for one kind's element i. */
+static const char *kind_text(const struct batch *b, uint32_t kind)
+{
+    const struct tlmc_node *first = b->call->node;
+    const char *pointers[COLUMNS] = { NULL };
+    const char *text;
+
+    for (unsigned c = 0; c < COLUMNS; c++)
+        switch (b->columns[c].source) {
+        case LEFT_OUT: break;
+        case ONE: pointers[c] = tlmc_emit_printf(b->call->e, "m->%s", names[c]); break;
+        case EACH_KIND:
+            pointers[c] = tlmc_emit_printf(b->call->e, "m->%s", name_of_kind(b, c, kind));
+            break;
+        case TABLE: pointers[c] = names[c]; break;
+        }
+    b->call->node = node_at(b, begin_of(b, kind)); /* whose options are read */
+    text = body_text(b->call, b->row, pointers);
+    b->call->node = first;
+    return text;
+}
+
+/* The calls of all kinds, of which the row tells one: its blocks all take the same way. */
+static const char *kinds_text(const struct batch *b, const char *table)
+{
+    struct tlmc_emit *e = b->call->e;
+    const char *text;
+
+    if (b->end - b->first == 1)
+        return kind_text(b, b->first);
+    text = tlmc_emit_printf(e, "    switch (%s[row].kind) {\n", table);
+    for (uint32_t kind = b->first; kind < b->end; kind++)
+        text = tlmc_emit_printf(e,
+                                "%s    case %u:\n"
+                                "    %s"
+                                "        break;\n",
+                                text, kind - b->first, kind_text(b, kind));
+    return tlmc_emit_printf(e, "%s    }\n", text);
 }
 
 /* One launch for all tensors: a block finds its row by halving, then each thread its element. */
-static void emit_launch(struct tlmc_call *call, const struct update_row *row,
-                        const struct column columns[COLUMNS])
+static void emit_launch(const struct batch *b)
 {
-    struct tlmc_emit *e = call->e;
+    struct tlmc_emit *e = b->call->e;
     int64_t blocks;
-    const char *table = put_table(call, row, columns, &blocks), *pointers, *body;
-    const uint32_t rows = call->step->node_count;
-    uint32_t values[COLUMNS], half = 1;
+    const char *table = put_table(b, &blocks), *pointers = device_pointers(b, table), *body;
+    const uint32_t rows = size_of(b), kinds = b->end - b->first;
+    uint32_t half = 1;
 
     while (half * 2 < rows)
         half *= 2;
-    columns_of(call->node, row, values);
-    pointers = device_pointers(call, table, columns, values);
-    for (unsigned c = 0; c < COLUMNS; c++)
-        if (columns[c].used && columns[c].same)
-            tlmc_call_value(call, names[c], values[c], is_written(call->node, c));
-    add_fault(call);
+    add_pointers(b);
+    add_fault(b->call);
     body = tlmc_emit_printf(e,
                             "    uint32_t row = 0;\n"
                             "\n"
@@ -368,66 +442,96 @@ static void emit_launch(struct tlmc_call *call, const struct update_row *row,
                             "    if (m->fault[0] != 0 || i >= %s[row].count)\n"
                             "        return;\n"
                             "%s",
-                            half, rows, table, table, pointers, table,
-                            without_struct(call, body_text(call, row, values), columns));
-    tlmc_call_run(call, row->base, tlmc_emit_printf(e, "%s of %u tensors", row->base, rows), body,
-                  elements(e, "", blocks, 0));
+                            half, rows, table, table, pointers, table, kinds_text(b, table));
+    tlmc_call_run(b->call, b->row->base,
+                  kinds == 1 ? tlmc_emit_printf(e, "%s of %u tensors", b->row->base, rows)
+                             : tlmc_emit_printf(e, "%s of %u tensors in %u kinds", b->row->base,
+                                                rows, kinds),
+                  body, elements(e, "", blocks, 0));
 }
 
-static void emit_table(struct tlmc_call *call, const struct update_row *row,
-                       const struct column columns[COLUMNS])
+/* ---- on the CPU a loop */
+
+/* The pointer of a column in the loop over the table. */
+static const char *row_pointer(const struct batch *b, const char *table, unsigned c)
 {
-    struct tlmc_emit *e = call->e;
+    const struct column *column = &b->columns[c];
+    const uint32_t value = operand(b->call->node, b->row, c);
+    const char *type = tlmc_dtype_name(tlmc_value_type(b->call->form->graph, value)->dtype);
+    const char *block = column->place == TLMC_PLACE_WEIGHTS ? "weights"
+                        : column->place == TLMC_PLACE_STATE ? "state"
+                                                            : "activations";
+
+    if (column->source != TABLE)
+        return tlmc_emit_use(b->call->e, b->call->form, value, is_written(b->call->node, c));
+    return tlmc_emit_printf(b->call->e, "tlm_%s_at(m->%s, %s[i].%s)", type, block, table, names[c]);
+}
+
+/* A batch of one kind. */
+static void emit_loop(const struct batch *b)
+{
+    struct tlmc_emit *e = b->call->e;
     int64_t blocks;
-    const char *table = put_table(call, row, columns, &blocks);
+    const char *table = put_table(b, &blocks);
+    const char *pointers[COLUMNS] = { NULL };
     double work = 0;
-    uint32_t values[COLUMNS];
 
-    columns_of(call->node, row, values);
     for (unsigned c = 0; c < COLUMNS; c++) {
-        if (!columns[c].used)
+        if (b->columns[c].source == LEFT_OUT)
             continue;
-        const char *ctype = tlmc_dtype_ctype(tlmc_value_type(call->form->graph, values[c])->dtype);
-
-        tlmc_call_field(call,
-                        tlmc_emit_printf(e, "%s%s *", is_written(call->node, c) ? "" : "const ",
-                                         ctype),
-                        names[c], row_pointer(call, table, c, &columns[c], values[c]));
+        tlmc_call_field(b->call,
+                        tlmc_emit_printf(e, "%s%s *", is_written(b->call->node, c) ? "" : "const ",
+                                         ctype_of(b, c)),
+                        names[c], row_pointer(b, table, c));
+        pointers[c] = tlmc_emit_printf(e, "m->%s", names[c]);
     }
-    for (uint32_t n = 0; n < call->step->node_count; n++) {
-        const struct tlmc_node *node = &call->form->graph->nodes[call->step->nodes[n]];
-        const double count =
-            (double)tlmc_type_count(tlmc_value_type(call->form->graph, node->inputs[0]));
+    for (uint32_t n = begin_of(b, b->first); n < begin_of(b, b->end); n++) {
+        const double count = (double)count_at(b, n);
 
         work = count > work ? count : work;
     }
     tlmc_write(&e->entry, "for (size_t i = 0; i < sizeof %{table} / sizeof *%{table}; i++)\n",
                "table", table);
     e->entry.indent++;
-    tlmc_call_run(call, row->base, row->base, body_text(call, row, values),
+    tlmc_call_run(b->call, b->row->base, b->row->base, body_text(b->call, b->row, pointers),
                   elements(e, tlmc_emit_printf(e, "%s[i].count", table), blocks, 8 * work));
     e->entry.indent--;
+}
+
+/* ---- a step */
+
+static void emit_kind(struct tlmc_call *call, const struct update_row *row, uint32_t kind)
+{
+    struct batch b = { .call = call, .row = row, .first = kind, .end = kind + 1 };
+
+    call->node = node_at(&b, begin_of(&b, kind));
+    if (find_columns(&b)) {
+        if (call->e->cuda)
+            emit_launch(&b);
+        else
+            emit_loop(&b);
+        return;
+    }
+    for (uint32_t n = begin_of(&b, kind); n < begin_of(&b, kind + 1); n++) {
+        call->node = node_at(&b, n);
+        emit_one(call, row);
+    }
 }
 
 void tlmc_emit_updates(struct tlmc_emit *e, struct tlmc_emit_form *form,
                        const struct tlmc_step *step)
 {
     struct tlmc_call call;
-    struct column columns[COLUMNS];
-    const struct update_row *row;
 
     tlmc_call_begin(&call, e, form, step);
-    row = row_of(call.node->op);
-    if (step->node_count > 1 && find_columns(&call, row, columns)) {
-        if (e->cuda)
-            emit_launch(&call, row, columns);
-        else
-            emit_table(&call, row, columns);
-    } else {
-        for (uint32_t n = 0; n < step->node_count; n++) {
-            call.node = &form->graph->nodes[step->nodes[n]];
-            emit_one(&call, row);
-        }
-    }
+
+    const struct update_row *row = row_of(call.node->op);
+    struct batch all = { .call = &call, .row = row, .end = step->kind_count };
+
+    if (e->cuda && find_columns(&all))
+        emit_launch(&all);
+    else
+        for (uint32_t kind = 0; kind < step->kind_count; kind++)
+            emit_kind(&call, row, kind);
     tlmc_call_end(&call);
 }

@@ -6,8 +6,9 @@
    made in an earlier step; so nodes move only to earlier steps, never past what they read.  A
    broadcast that only loops read is repeated in each of them and never stored.  A permute of the
    last two axes is folded into the matmuls that accept it.  Updates run at the end of their phase,
-   those of one kind together.  A profile with singleton lowering gets one node a step. Grouping
-   never moves a rounding point: each node keeps its formula, its capsule and its arithmetic. */
+   those of one kernel together, in it those of one kind next to each other.  A profile with
+   singleton lowering gets one node a step. Grouping never moves a rounding point: each node keeps
+   its formula, its capsule and its arithmetic. */
 #include "plan_internal.h"
 
 #include <stdlib.h>
@@ -333,28 +334,38 @@ static bool same_scalar(const struct grouping *g, uint32_t a, uint32_t b)
                       tlmc_node_int(x, TLMC_A_SLOT) == tlmc_node_int(y, TLMC_A_SLOT));
 }
 
-/* One loop over a table of tensors can do both: same op, options, scalars, kernel and element
-   type. */
-static bool same_update(const struct grouping *g, uint32_t a, uint32_t b)
+/* One launch over a table of tensors can do both: same op, kernel, element type and operands. */
+static bool same_launch(const struct grouping *g, uint32_t a, uint32_t b)
 {
     const struct tlmc_node *x = node_of(g, a), *y = node_of(g, b);
     uint32_t i;
 
-    if (x->op != y->op || x->input_count != y->input_count || x->attr_count != y->attr_count ||
+    if (x->op != y->op || x->input_count != y->input_count ||
         g->form->choice[a] != g->form->choice[b] ||
         tlmc_value_type(g->graph, x->inputs[0])->dtype !=
             tlmc_value_type(g->graph, y->inputs[0])->dtype)
         return false;
+    for (i = 0; i < x->input_count; i++)
+        if ((x->inputs[i] == TLMC_NONE) != (y->inputs[i] == TLMC_NONE))
+            return false;
+    return true;
+}
+
+/* One call can do both, of those that one launch can: same options and scalars. */
+static bool same_kind(const struct grouping *g, uint32_t a, uint32_t b)
+{
+    const struct tlmc_node *x = node_of(g, a), *y = node_of(g, b);
+    uint32_t i;
+
+    if (x->attr_count != y->attr_count)
+        return false;
     for (i = 0; i < x->attr_count; i++)
         if (!same_attr(&x->attrs[i], &y->attrs[i]))
             return false;
-    for (i = 0; i < x->input_count; i++) {
-        if ((x->inputs[i] == TLMC_NONE) != (y->inputs[i] == TLMC_NONE))
-            return false;
+    for (i = 0; i < x->input_count; i++)
         if (x->inputs[i] != TLMC_NONE && operand_letter(x->op, i) == 's' &&
             !same_scalar(g, x->inputs[i], y->inputs[i]))
             return false;
-    }
     return true;
 }
 
@@ -396,7 +407,7 @@ static void add_update(struct grouping *g, uint32_t node, uint32_t first_step)
     uint32_t step = TLMC_NONE, s, i;
 
     for (s = first_step; s < g->drafts.count && step == TLMC_NONE && !alone; s++)
-        if (same_update(g, g->drafts.items[s].nodes.items[0], node) && update_fits(g, node, s))
+        if (same_launch(g, g->drafts.items[s].nodes.items[0], node) && update_fits(g, node, s))
             step = s;
     if (step == TLMC_NONE)
         step = new_step(g, TLMC_STEP_UPDATES, node);
@@ -408,6 +419,33 @@ static void add_update(struct grouping *g, uint32_t node, uint32_t first_step)
         if (slot != TLMC_NONE && !tlmc_op_writes_input(n->op, i))
             g->leaf_read[slot] = step + 1;
     }
+}
+
+/* Nodes of one kind next to each other, kinds in order of their first nodes.  What runs when inside
+   a step is free: update_fits lets no node write what another one of its step reads, and the
+   verifier lets none read what an earlier one wrote. */
+static void sort_kinds(struct grouping *g, struct draft *draft)
+{
+    const uint32_t count = draft->nodes.count;
+    uint32_t *nodes = draft->nodes.items, *sorted = TLMC_NEW_ARRAY(g->arena, uint32_t, count);
+    uint32_t *starts = TLMC_NEW_ARRAY(g->arena, uint32_t, count + 1);
+    uint32_t kinds = 0, done = 0, i;
+
+    while (done < count) {
+        const uint32_t first = nodes[0], rest = count - done;
+        uint32_t others = 0;
+
+        starts[kinds++] = done;
+        for (i = 0; i < rest; i++)
+            if (same_kind(g, first, nodes[i]))
+                sorted[done++] = nodes[i];
+            else
+                nodes[others++] = nodes[i];
+    }
+    starts[kinds] = count;
+    draft->nodes.items = sorted;
+    draft->step.kinds = starts;
+    draft->step.kind_count = kinds;
 }
 
 /* ---- the whole form */
@@ -499,6 +537,8 @@ static void finish(struct grouping *g)
         if (draft->step.kind != TLMC_STEP_CALL || first->op != TLMC_OP_MATMUL)
             draft->step.operands[0] = draft->step.operands[1] = TLMC_NONE;
         qsort(draft->nodes.items, draft->nodes.count, sizeof *draft->nodes.items, compare_ids);
+        if (draft->step.kind == TLMC_STEP_UPDATES)
+            sort_kinds(g, draft);
         form->steps[s] = draft->step;
         form->steps[s].nodes = draft->nodes.items;
         form->steps[s].node_count = draft->nodes.count;

@@ -40,23 +40,29 @@ enum tlmc_step_kind {
     TLMC_STEP_CALL,      /* one node (its folded neighbours besides): one kernel call */
     TLMC_STEP_POINTWISE, /* pointwise and broadcast nodes of one loop; for each element it reads
                             all, then stores */
-    TLMC_STEP_UPDATES /* several UPDATE nodes of one op, options and kernel: one loop over a table
-                         of tensors */
+    TLMC_STEP_UPDATES    /* UPDATE nodes of one op, kernel and element type, with the same operands
+                            present: a table of tensors for a loop or a launch */
 };
 
 struct tlmc_step {
     enum tlmc_step_kind kind;
     enum tlmc_phase phase;
-    uint32_t *nodes; /* ascending; the first one names the step.  Leaves stand in no step.  A
-                        broadcast that only loops read stands in each of them: the loop reads the
-                        broadcast's operand, nothing is stored */
+    uint32_t *nodes; /* ascending, in UPDATES within a kind; the first one, the lowest, names the
+                        step.  Leaves stand in no step.  A broadcast that only loops read stands in
+                        each of them: the loop reads the broadcast's operand, nothing is stored */
     uint32_t node_count;
-    const char *note; /* "folded into matmul, transpose_b", "view, no code"; NULL: none */
+    const uint32_t *kinds; /* UPDATES: where the nodes of each kind, with the same options and step
+                              scalars, begin in `nodes`; then node_count */
+    uint32_t kind_count;   /* 0 in other steps */
+    const char *note;      /* "folded into matmul, transpose_b", "view, no code"; NULL: none */
     bool transpose_a, transpose_b; /* MATMUL calls: the operand is read through a folded permute */
     uint32_t
         operands[2]; /* MATMUL calls: the values really read (the permute's input when folded) */
     size_t workspace_offset, workspace_bytes;
 };
+
+/* The highest node of a step. */
+uint32_t tlmc_step_last(const struct tlmc_step *step);
 
 struct tlmc_plan_form {
     const struct tlmc_form *form;

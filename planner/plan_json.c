@@ -161,6 +161,13 @@ static json_t *step_json(const struct tlmc_step *step)
     for (i = 0; i < step->node_count; i++)
         push(nodes, json_integer(step->nodes[i]));
     set(object, "nodes", nodes);
+    if (step->kind_count > 1) {
+        json_t *kinds = json_array();
+
+        for (i = 0; i < step->kind_count; i++)
+            push(kinds, json_integer(step->kinds[i]));
+        set(object, "kinds", kinds);
+    }
     if (step->note)
         set(object, "note", text_of(step->note));
     if (step->transpose_a)

@@ -30,6 +30,16 @@ const char *tlmc_step_kind_name(enum tlmc_step_kind kind)
     return names[kind];
 }
 
+uint32_t tlmc_step_last(const struct tlmc_step *step)
+{
+    uint32_t last = step->nodes[0], i;
+
+    for (i = 1; i < step->node_count; i++)
+        if (step->nodes[i] > last)
+            last = step->nodes[i];
+    return last;
+}
+
 const char *tlmc_place_name(enum tlmc_place place)
 {
     static const char *const names[] = {
@@ -150,24 +160,25 @@ static void print_results(const struct tlmc_plan_form *form, const struct tlmc_s
 static void print_ops(const struct tlmc_graph *graph, const struct tlmc_step *step,
                       struct tlmc_strbuf *out)
 {
-    const uint32_t last = step->nodes[step->node_count - 1];
+    const char *first = tlmc_op_info(graph->nodes[step->nodes[0]].op)->name;
     uint32_t i;
 
     tlmc_strbuf_printf(out, "n%u", step->nodes[0]);
     if (step->node_count > 1)
-        tlmc_strbuf_printf(out, "..n%u", last);
+        tlmc_strbuf_printf(out, "..n%u", tlmc_step_last(step));
     if (step->node_count == 1) {
-        tlmc_strbuf_printf(out, " %s", tlmc_op_info(graph->nodes[last].op)->name);
+        tlmc_strbuf_printf(out, " %s", first);
         return;
     }
     tlmc_strbuf_printf(out, " %s(", tlmc_step_kind_name(step->kind));
     if (step->kind == TLMC_STEP_UPDATES)
-        tlmc_strbuf_printf(out, "%s, %u tensors", tlmc_op_info(graph->nodes[last].op)->name,
-                           step->node_count);
+        tlmc_strbuf_printf(out, "%s, %u tensors", first, step->node_count);
     else
         for (i = 0; i < step->node_count; i++)
             tlmc_strbuf_printf(out, "%s%s", i ? "," : "",
                                tlmc_op_info(graph->nodes[step->nodes[i]].op)->name);
+    if (step->kind_count > 1)
+        tlmc_strbuf_printf(out, " in %u kinds", step->kind_count);
     tlmc_strbuf_char(out, ')');
 }
 

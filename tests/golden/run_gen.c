@@ -42,6 +42,7 @@ static const struct program programs[] = {
     { "tests/golden/gen/fused.tlm", "fused", { ".c" }, NULL, "" },
     { "tests/golden/gen/calls.tlm", "calls", { ".c", ".cu" }, "checked_cuda", "cuda/" },
     { "tests/golden/gen/fused.tlm", "fused", { ".cu" }, "checked_cuda", "cuda/" },
+    { "tests/golden/gen/groups.tlm", "groups", { ".cu" }, "checked_cuda", "cuda/" },
     { "tests/golden/gen/reference.tlm", "reference", { ".c" }, NULL, "" },
 };
 

@@ -220,6 +220,39 @@ static void two_momenta(struct ops_graph *b)
     }
 }
 
+/* The same with a weight decay of its own for each: two kinds of one tensor. */
+static void two_decays(struct ops_graph *b)
+{
+    for (uint32_t k = 0; k < 2; k++) {
+        const uint32_t *own = b->operands + 4 * k;
+        const uint32_t operands[] = {
+            own[0], own[1], own[2], own[3], b->operands[8], b->operands[9]
+        };
+        const struct tlmc_attr attrs[] = { tlmc_attr_float(TLMC_A_BETA1, 0.9),
+                                           tlmc_attr_float(TLMC_A_BETA2, 0.999),
+                                           tlmc_attr_float(TLMC_A_EPS, 1e-8),
+                                           tlmc_attr_float(TLMC_A_WEIGHT_DECAY, k ? 0.25 : 0) };
+
+        node(b, TLMC_OP_ADAM_UPDATE, operands, 6, attrs, 4);
+    }
+}
+
+/* Operands: p, g of three tensors, lr and undamped of two kinds; the tensor in the middle is the
+   second kind. */
+static void two_rates(struct ops_graph *b)
+{
+    for (uint32_t k = 0; k < 3; k++) {
+        const uint32_t *own = b->operands + 2 * k, *scalars = b->operands + 6 + 2 * (k == 1);
+        const uint32_t operands[] = { own[0], own[1], scalars[0], scalars[1] };
+        const struct tlmc_attr attrs[] = {
+            tlmc_attr_float(TLMC_A_MOMENTUM, 0), tlmc_attr_int(TLMC_A_NESTEROV, 0),
+            tlmc_attr_float(TLMC_A_WEIGHT_DECAY, k == 1 ? 0.25 : 0)
+        };
+
+        node(b, TLMC_OP_SGD_UPDATE, operands, 4, attrs, 3);
+    }
+}
+
 /* Operands: leaf, value of three tensors. */
 static void three_sums(struct ops_graph *b)
 {
@@ -288,6 +321,9 @@ struct ops_list *ops_group_cases(const char *kind, struct tlmc_arena *arena)
         add_updates(list, "adam of", two_adams, "wtwpWTWPss", 17, 1031);
         add_updates(list, "adam of", two_adams, "wtwpWTWPss", 0, 5);
         add_updates(list, "momentum of", two_momenta, "wtwWTWss", 33, 7);
+        add_updates(list, "adam in two kinds of", two_decays, "wtwpWTWPss", 17, 1031);
+        add_updates(list, "sgd in two kinds of", two_rates, "wtWTwtssss", 300, 1031);
+        add_updates(list, "sgd in two kinds of", two_rates, "wtWTwtssss", 5, 0);
         add_updates(list, "accumulation of", three_sums, "wtWTwt", 16, 131);
     } else {
         return NULL;

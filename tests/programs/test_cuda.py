@@ -1,10 +1,11 @@
 """Whole CUDA programs without a GPU, on the shim: losses, gradients, weights and outputs have the bits of the CPU's; so have
 the oracle's text and its checkpoint; an index error is the CPU's."""
 import os
+import re
 
 import cuda
 import lib
-from lib import check, equal, main, run
+from lib import SOURCE, check, equal, main, run
 
 
 def oracle(folder):
@@ -55,11 +56,20 @@ def vendor(folder):
     run([program, got, 1], env={"TLM_CUDA_DETERMINISTIC_REDUCTIONS": "1"}).fails(3, "cublas.matmul", "--deterministic")
 
 
-def one_launch_a_group(folder):
-    """The optimizer's update of all parameters: a launch for each of its groups."""
-    cuda.emit(lib.example("gpt2"), folder, "--device", "cuda", "-D", "L=2")
-    with open(os.path.join(folder, "gpt2.c")) as f:
-        equal(f.read().count("TLM_LAUNCH(m, run_adamw_update"), 2, "launches of the update")
+def one_update(folder):
+    """All parameters in one launch, whatever their optimizer groups: rates, decays and tensors of one group or several."""
+    for model, dims, steps in ((os.path.join(SOURCE, "tests/golden/gen/groups.tlm"), [], 5), (lib.example("gpt2"), ["-D", "L=2"], 0)):
+        name = os.path.basename(model)[:-len(".tlm")]
+        on_cuda = cuda.emit(model, os.path.join(folder, "cuda_" + name), "--device", "cuda", *dims)
+        with open(os.path.join(on_cuda, name + ".c")) as f:
+            equal(re.findall(r"TLM_LAUNCH\(m, (run_\w*_update\w*)", f.read()), ["run_adamw_update"], f"updates of {name}")
+        if steps == 0:
+            continue
+        on_cpu = cuda.emit(model, os.path.join(folder, "cpu_" + name), *dims)
+        want, got = os.path.join(folder, "want"), os.path.join(folder, "got")
+        run([cuda.cpu_program(on_cpu, name), want, steps]).ok()
+        run([cuda.host_program(on_cuda, name, "plain"), got, steps], env={"TLM_HOST_LEAKS": "1"}).ok()
+        cuda.same_bytes(want, got, name)
 
 
 def bare_outputs(folder):
@@ -87,4 +97,4 @@ train { optimizer sgd(lr = 0.1); steps 3; }
     cuda.same_bytes(want, got, "bare outputs")
 
 
-main(*cuda.model_tests("plain"), oracle, index_error, vendor, one_launch_a_group, bare_outputs)
+main(*cuda.model_tests("plain"), oracle, index_error, vendor, one_update, bare_outputs)

@@ -1,4 +1,5 @@
 """Grouping moves no rounding point: a model planned with groups and the same one planned one node a step save equal bits."""
+import json
 import random
 from lib import *
 
@@ -39,7 +40,7 @@ train {
 }
 """
 
-SEEN = (" pointwise(", " updates(", "folded into matmul, transpose_a", "folded into matmul, transpose_b")
+SEEN = (" pointwise(", " updates(adamw_update, 8 tensors in 2 kinds)", "folded into matmul, transpose_a", "folded into matmul, transpose_b")
 
 
 def same_bits(folder):
@@ -66,4 +67,16 @@ def same_bits(folder):
             check(other[key] == saved[0][key], f"'{key}' differs between the plans")
 
 
-main(same_bits)
+def kinds_in_json(folder):
+    """The plan tells where the tensors of each optimizer group begin in their common step."""
+    model = folder + "/g.tlm"
+    open(model, "w").write(MODEL)
+    plan = json.loads(tlmc("plan", model, "--format", "json").ok().out)
+    form, = [f for f in plan["forms"] if f["mode"] == "train"]
+    step, = [s for s in form["steps"] if s["kind"] == "updates"]
+    are_biases = ["bias" in form["values"][form["nodes"][n]["inputs"][0]]["name"] for n in step["nodes"]]
+    equal(are_biases, [True] * 3 + [False] * 5, "biases, then the others")
+    equal(step["kinds"], [0, 3], "where the kinds begin")
+
+
+main(same_bits, kinds_in_json)

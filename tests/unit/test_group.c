@@ -409,6 +409,125 @@ static void updates_keep_their_order(void **state)
     end(&t);
 }
 
+/* p -= lr * (g + weight_decay * p), with a momentum buffer unless it is left out. */
+static void sgd(struct grouped *t, uint32_t p, uint32_t g, uint32_t lr, double weight_decay,
+                uint32_t buffer)
+{
+    const uint32_t inputs[] = { p, g, lr, lr, buffer };
+    const struct tlmc_attr attrs[] = {
+        tlmc_attr_float(TLMC_A_MOMENTUM, buffer == TLMC_NONE ? 0 : 0.9),
+        tlmc_attr_int(TLMC_A_NESTEROV, 0), tlmc_attr_float(TLMC_A_WEIGHT_DECAY, weight_decay)
+    };
+
+    tlmc_add_node(t->g, TLMC_OP_SGD_UPDATE, inputs, buffer == TLMC_NONE ? 4 : 5, attrs, 3);
+}
+
+/* Letters of the parameters that a step of updates writes, a blank between its kinds. */
+static const char *kinds(const struct grouped *t, uint32_t s)
+{
+    const struct tlmc_step *step = &t->plan->steps[s];
+    struct tlmc_strbuf text = { 0 };
+    const char *copy;
+    uint32_t k, n;
+
+    assert_int_equal(step->kinds[0], 0);
+    assert_int_equal(step->kinds[step->kind_count], step->node_count);
+    for (k = 0; k < step->kind_count; k++) {
+        tlmc_strbuf_add(&text, k ? " " : "");
+        for (n = step->kinds[k]; n < step->kinds[k + 1]; n++)
+            tlmc_strbuf_add(&text, t->g->values[t->g->nodes[step->nodes[n]].inputs[0]].name);
+    }
+    copy = tlmc_arena_strdup((struct tlmc_arena *)&t->bench.arena, tlmc_strbuf_text(&text));
+    tlmc_strbuf_free(&text);
+    return copy;
+}
+
+static uint32_t named_state(struct grouped *t, const char *key)
+{
+    const uint32_t value = state_of(t, key, "f32[3]");
+
+    t->g->values[value].name = key;
+    return value;
+}
+
+static void options_and_scalars_are_kinds(void **state)
+{
+    struct grouped t;
+    uint32_t g, lr, other, p[6], i;
+
+    (void)state;
+    begin(&t);
+    g = add_input(t.bench.module, t.form, "g", "f32[3]");
+    lr = add_input(t.bench.module, t.form, "lr", "f32[]");
+    other = add_input(t.bench.module, t.form, "other", "f32[]");
+    for (i = 0; i < 6; i++)
+        p[i] = named_state(&t, (const char *[]){ "a", "b", "c", "d", "e", "f" }[i]);
+    sgd(&t, p[0], g, lr, 0.1, TLMC_NONE);
+    sgd(&t, p[1], g, lr, 0, TLMC_NONE);
+    sgd(&t, p[2], g, lr, 0.1, TLMC_NONE);
+    sgd(&t, p[3], g, other, 0.1, TLMC_NONE);
+    sgd(&t, p[4], g, lr, 0, TLMC_NONE);
+    sgd(&t, p[5], g, lr, 0.1, TLMC_NONE);
+    output(&t, g);
+    group(&t, "checked_cpu");
+    assert_int_equal(t.plan->step_count, 1);
+    assert_string_equal(kinds(&t, 0), "acf be d");
+    assert_int_equal(tlmc_step_last(&t.plan->steps[0]), t.g->node_count - 1);
+    group(&t, "reference_cpu");
+    assert_int_equal(t.plan->step_count, 6); /* singleton lowering */
+    end(&t);
+}
+
+/* Another kernel's updates, of other operands too, are another step. */
+static void kernels_are_steps(void **state)
+{
+    struct grouped t;
+    uint32_t g, lr, a, b, c, m;
+
+    (void)state;
+    begin(&t);
+    g = add_input(t.bench.module, t.form, "g", "f32[3]");
+    lr = add_input(t.bench.module, t.form, "lr", "f32[]");
+    a = named_state(&t, "a");
+    b = named_state(&t, "b");
+    c = named_state(&t, "c");
+    m = named_state(&t, "m");
+    sgd(&t, a, g, lr, 0.1, TLMC_NONE);
+    sgd(&t, b, g, lr, 0.1, m);
+    sgd(&t, c, g, lr, 0, TLMC_NONE);
+    output(&t, g);
+    group(&t, "checked_cpu");
+    assert_string_equal(steps(&t), "updates(sgd_update sgd_update) updates(sgd_update)");
+    assert_string_equal(kinds(&t, 0), "a c");
+    assert_string_equal(kinds(&t, 1), "b");
+    end(&t);
+}
+
+/* b is the second one's gradient, and what the third one writes: that may neither join the step of
+   both, nor stand before the second one with the first, whose kind it is. */
+static void kinds_keep_their_order(void **state)
+{
+    struct grouped t;
+    uint32_t g, lr, a, b, c;
+
+    (void)state;
+    begin(&t);
+    g = add_input(t.bench.module, t.form, "g", "f32[3]");
+    lr = add_input(t.bench.module, t.form, "lr", "f32[]");
+    a = named_state(&t, "a");
+    b = named_state(&t, "b");
+    c = named_state(&t, "c");
+    sgd(&t, a, g, lr, 0.1, TLMC_NONE);
+    sgd(&t, c, b, lr, 0, TLMC_NONE);
+    sgd(&t, b, g, lr, 0.1, TLMC_NONE);
+    output(&t, g);
+    group(&t, "checked_cpu");
+    assert_string_equal(steps(&t), "updates(sgd_update sgd_update) updates(sgd_update)");
+    assert_string_equal(kinds(&t, 0), "a c");
+    assert_string_equal(kinds(&t, 1), "b");
+    end(&t);
+}
+
 /* A broadcast of the forward phase, read in the backward phase: repeated there, and accepted. */
 static void later_phases_repeat_broadcasts(void **state)
 {
@@ -553,6 +672,9 @@ int main(void)
         cmocka_unit_test(singleton_lowering),
         cmocka_unit_test(updates_come_last_and_together),
         cmocka_unit_test(updates_keep_their_order),
+        cmocka_unit_test(options_and_scalars_are_kinds),
+        cmocka_unit_test(kernels_are_steps),
+        cmocka_unit_test(kinds_keep_their_order),
         cmocka_unit_test(later_phases_repeat_broadcasts),
         cmocka_unit_test(optimizers),
         cmocka_unit_test(order_is_kept),

@@ -57,6 +57,21 @@ void tlmc_call_output(struct tlmc_call *call, const char *name, uint32_t result)
     tlmc_call_value(call, name, call->node->first_result + result, true);
 }
 
+void tlmc_call_inputs(struct tlmc_call *call, const char *name, uint32_t first, uint32_t count)
+{
+    const uint32_t *inputs = call->node->inputs + first;
+    const enum tlmc_dtype dtype = tlmc_value_type(call->form->graph, inputs[0])->dtype;
+
+    call->arg_bytes = (call->arg_bytes + 7) / 8 * 8 + 8 * count;
+    tlmc_strbuf_printf(&call->fields, "    const %s *%s[%u];\n", tlmc_dtype_ctype(dtype), name,
+                       count);
+    tlmc_strbuf_printf(&call->inits, "%s.%s = { ", call->inits.length ? ", " : "", name);
+    for (uint32_t i = 0; i < count; i++)
+        tlmc_strbuf_printf(&call->inits, "%s%s", i ? ", " : "",
+                           tlmc_emit_use(call->e, call->form, inputs[i], false));
+    tlmc_strbuf_add(&call->inits, " }");
+}
+
 void tlmc_call_size(struct tlmc_call *call, const char *name, int64_t value)
 {
     tlmc_strbuf_printf(&call->sizes, "%s%s = %lld", call->sizes.length ? ", " : "", name,

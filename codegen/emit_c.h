@@ -186,6 +186,8 @@ void tlmc_call_field(struct tlmc_call *call, const char *ctype, const char *name
 void tlmc_call_value(struct tlmc_call *call, const char *name, uint32_t value, bool written);
 void tlmc_call_input(struct tlmc_call *call, const char *name, uint32_t input);
 void tlmc_call_output(struct tlmc_call *call, const char *name, uint32_t result);
+/* An array of pointers to `count` operands of one element type. */
+void tlmc_call_inputs(struct tlmc_call *call, const char *name, uint32_t first, uint32_t count);
 /* "const size_t rows = 25;" in the body (uint32_t on CUDA). */
 void tlmc_call_size(struct tlmc_call *call, const char *name, int64_t value);
 void tlmc_call_sizes(struct tlmc_call *call, const char *name, int count, const int64_t *values);

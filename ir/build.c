@@ -69,6 +69,14 @@ uint32_t tlmc_build_scale(struct tlmc_graph *g, uint32_t x, double factor)
     return factor == 1 ? x : tlmc_add_node(g, TLMC_OP_SCALE, &x, 1, &attr, 1);
 }
 
+uint32_t tlmc_build_ratio(struct tlmc_graph *g, uint32_t a, uint32_t b)
+{
+    const uint32_t zero = tlmc_build_full(g, tlmc_value_type(g, b), 0);
+
+    return tlmc_build3(g, TLMC_OP_WHERE, tlmc_build2(g, TLMC_OP_EQ, b, zero), zero,
+                       tlmc_build2(g, TLMC_OP_DIV, a, b));
+}
+
 uint32_t tlmc_build_reshape(struct tlmc_graph *g, uint32_t x, int rank, const int64_t *dims)
 {
     const struct tlmc_type to = tlmc_type_make(tlmc_value_type(g, x)->dtype, rank, dims);

@@ -139,6 +139,7 @@ uint32_t tlmc_build_full(struct tlmc_graph *g, const struct tlmc_type *type,
 uint32_t tlmc_build_leaf(struct tlmc_graph *g, enum tlmc_op leaf, uint32_t slot,
                          const struct tlmc_type *type);
 uint32_t tlmc_build_scale(struct tlmc_graph *g, uint32_t x, double factor);
+uint32_t tlmc_build_ratio(struct tlmc_graph *g, uint32_t a, uint32_t b); /* 0 where b is 0 */
 uint32_t tlmc_build_reshape(struct tlmc_graph *g, uint32_t x, int rank, const int64_t *dims);
 uint32_t tlmc_build_permute(struct tlmc_graph *g, uint32_t x, const int64_t *perm);
 uint32_t tlmc_build_transpose(struct tlmc_graph *g, uint32_t x); /* last two axes */

@@ -160,6 +160,23 @@ uint32_t tlmc_jvp_reduce_extreme(struct tlmc_jvp *j)
     return tlmc_add_node(j->graph, TLMC_OP_REDUCE_SUM, &i, 1, j->node.attrs, j->node.attr_count);
 }
 
+/* sum(x t) / y over all operands, 0 where the norm is 0 */
+uint32_t tlmc_jvp_global_norm(struct tlmc_jvp *j)
+{
+    const int64_t all[TLMC_MAX_RANK] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+    uint32_t total = TLMC_NONE, i;
+
+    for (i = 0; i < j->node.input_count; i++) {
+        const uint32_t x = tlmc_jvp_in(j, i), t = tlmc_jvp_tangent(j, i);
+
+        if (t != TLMC_NONE)
+            total = sum(j, total,
+                        tlmc_build_reduce(j->graph, TLMC_OP_REDUCE_SUM, times(j, x, t),
+                                          (uint32_t)type_of(j, x)->rank, all, false));
+    }
+    return tlmc_build_ratio(j->graph, total, Y);
+}
+
 uint32_t tlmc_jvp_matmul(struct tlmc_jvp *j)
 {
     uint32_t left = TLMC_NONE, right = TLMC_NONE;

@@ -107,21 +107,13 @@ static void accumulate(struct step *s)
     }
 }
 
-/* Sums of squares a parameter, added in order of declaration. */
 static uint32_t build_norm(struct step *s)
 {
-    const int64_t all[TLMC_MAX_RANK] = { 0, 1, 2, 3, 4, 5, 6, 7 };
-    uint32_t total = TLMC_NONE, i;
+    uint32_t *grads = TLMC_NEW_ARRAY(s->graph->arena, uint32_t, s->form->grad_count + 1);
 
-    for (i = 0; i < s->form->grad_count; i++) {
-        const uint32_t g = s->grads[s->form->grads[i].param];
-        const uint32_t rank = (uint32_t)tlmc_value_type(s->graph, g)->rank;
-        uint32_t sum = tlmc_build2(s->graph, TLMC_OP_MUL, g, g);
-
-        sum = tlmc_build_reduce(s->graph, TLMC_OP_REDUCE_SUM, sum, rank, all, false);
-        total = total == TLMC_NONE ? sum : tlmc_build2(s->graph, TLMC_OP_ADD, total, sum);
-    }
-    return tlmc_build1(s->graph, TLMC_OP_SQRT, total);
+    for (uint32_t i = 0; i < s->form->grad_count; i++)
+        grads[i] = s->grads[s->form->grads[i].param];
+    return tlmc_add_node(s->graph, TLMC_OP_GLOBAL_NORM, grads, s->form->grad_count, NULL, 0);
 }
 
 static void clip(struct step *s)

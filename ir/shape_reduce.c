@@ -54,6 +54,15 @@ bool tlmc_shape_reduce(struct tlmc_shape_query *q)
     return true;
 }
 
+bool tlmc_shape_global_norm(struct tlmc_shape_query *q)
+{
+    for (uint32_t i = 0; i < q->in_count; i++)
+        if (!tlmc_shape_want_real(q, i))
+            return false;
+    q->out[0] = (struct tlmc_type){ .dtype = q->in[0]->dtype };
+    return true;
+}
+
 bool tlmc_shape_reduce_vjp(struct tlmc_shape_query *q)
 {
     struct tlmc_type kept;

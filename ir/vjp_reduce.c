@@ -53,6 +53,24 @@ void tlmc_vjp_reduce_extreme(struct tlmc_vjp *v)
                                 tlmc_node_attr(&v->node, TLMC_A_AXES), 1));
 }
 
+/* g * x / y, 0 where the norm is 0; divided before it is spread. */
+void tlmc_vjp_global_norm(struct tlmc_vjp *v)
+{
+    const uint32_t ratio = tlmc_build_ratio(v->graph, G, Y);
+    uint32_t i;
+
+    for (i = 0; i < v->node.input_count; i++) {
+        const uint32_t x = tlmc_vjp_in(v, i);
+
+        if (tlmc_vjp_wants(v, i))
+            tlmc_vjp_give(v, i,
+                          tlmc_build2(v->graph, TLMC_OP_MUL,
+                                      tlmc_build_broadcast(v->graph, ratio,
+                                                           tlmc_value_type(v->graph, x)),
+                                      x));
+    }
+}
+
 /* dA = g @ B^T, dB = A^T @ g, summed over batch axes that were broadcast. */
 void tlmc_vjp_matmul(struct tlmc_vjp *v)
 {

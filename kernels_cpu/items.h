@@ -13,6 +13,11 @@ enum {
     TLMK_MM_GRAIN = 12 /* rows of a tile are a multiple of it, but for the last */
 };
 
+/* One of several tensors that one loop works on: its elements, and the first of its items. */
+struct tlmk_span {
+    uint32_t count, first;
+};
+
 #define TLMK_PARTS(n, most) (((size_t)(n) + (most)-1) / (most))
 
 /* Rows of a walk: the product of all sizes but the last; 1 for rank 0. */

@@ -11,6 +11,8 @@
 
 enum { TLMK_LANES = 64, TLM_REDUCE_CHUNK = 4096 };
 
+#define TLMK_CHUNKS(n) TLMK_PARTS(n, TLM_REDUCE_CHUNK)
+
 /* Lanes start at +0 and so never hold -0: halving may leave out lanes past `used`, which are +0. */
 TLM_INLINE float tlmk_halve(float *lanes, size_t used)
 {
@@ -406,5 +408,38 @@ TLMK_ARGMAX(f32, float, TLMK_IS_NAN)
 TLMK_ARGMAX(i32, int32_t, TLMK_NEVER_NAN)
 TLMK_ARGMAX(bool, uint8_t, TLMK_NEVER_NAN)
 #undef TLMK_ARGMAX
+
+/* ---- the norm of all elements of several tensors.  An item is a chunk of one of them; then its
+   results, the parts, are reduced tensor by tensor. */
+TLM_INLINE void tlmk_f32_global_norm_parts__cpu_tree64(const int level, float *parts,
+                                                       const float *const *x,
+                                                       const struct tlmk_span *spans, size_t count,
+                                                       size_t begin, size_t end)
+{
+    size_t s = 0;
+
+    (void)level;
+    for (size_t part = begin; part < end; part++) {
+        while (s + 1 < count && spans[s + 1].first <= part)
+            s++;
+        const size_t first = (part - spans[s].first) * TLM_REDUCE_CHUNK;
+        const size_t left = spans[s].count - first;
+        const float *from = x[s] + first;
+
+        TLMK_TREE_SUM(parts[part], left < TLM_REDUCE_CHUNK ? left : TLM_REDUCE_CHUNK, j,
+                      from[j] * from[j]);
+    }
+}
+
+TLM_INLINE void tlmk_f32_global_norm__cpu_tree64(const int level, float *y, const float *parts,
+                                                 const struct tlmk_span *spans, size_t count)
+{
+    float total = 0.0f;
+
+    (void)level;
+    for (size_t s = 0; s < count; s++)
+        total += tlmk_sum(parts + spans[s].first, TLMK_CHUNKS(spans[s].count));
+    y[0] = tlm_sqrt(total);
+}
 
 #endif

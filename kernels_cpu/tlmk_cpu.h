@@ -34,6 +34,11 @@
      tlmk_i32_reduce_sum__cpu_tree64, tlmk_i32_reduce_max__cpu_rows, tlmk_i32_reduce_min__cpu_rows
      tlmk_f32_reduce_extreme_vjp__cpu_rows(level, dx, g, x, y, O, R, I, ...)
      tlmk_T_argmax__cpu_rows(level, int32_t *y, x, O, R, I, ...)
+     tlmk_f32_global_norm_parts__cpu_tree64(level, parts, const float *const *x,
+         const struct tlmk_span *spans, size_t count, ...)
+         x[s] has spans[s].count elements, the results of its chunks begin at spans[s].first;
+         all chunks are the items
+     tlmk_f32_global_norm__cpu_tree64(level, y, parts, spans, count)                   runs whole
    matmul.h
      tlmk_f32_matmul__cpu_packed(level, c, a, b, size_t M, size_t N, size_t K, int ta, int tb,
          int batch_rank, batch_dims, a_strides, b_strides, ...)

@@ -358,6 +358,33 @@ TLM_KERNEL(mean_of_parts)
     tlmk_f32_mean_of_parts__cuda_tree64(m->y, m->parts, 3, 3, 9000);
 }
 
+/* 5000, none, 130, 9000 and 1 elements: 7 chunks */
+struct global_norm_parts_args { float *parts; const float *x[5]; };
+TLM_KERNEL(global_norm_parts)
+{
+    TLM_TABLE const struct tlmk_span spans[] = {
+        { 5000, 0 }, { 0, 2 }, { 130, 2 }, { 9000, 3 }, { 1, 6 }
+    };
+
+    tlmk_f32_global_norm_parts__cuda_tree64(m->parts, m->x, spans, 5, 4);
+}
+
+struct global_norm_sums_args { float *sums; const float *parts; };
+TLM_KERNEL(global_norm_sums)
+{
+    TLM_TABLE const struct tlmk_span spans[] = {
+        { 5000, 0 }, { 0, 2 }, { 130, 2 }, { 9000, 3 }, { 1, 6 }
+    };
+
+    tlmk_f32_global_norm_sums__cuda_tree64(m->sums, m->parts, spans);
+}
+
+struct global_norm_args { float *y; const float *sums; };
+TLM_KERNEL(global_norm)
+{
+    tlmk_f32_global_norm__cuda_tree64(m->y, m->sums, 5);
+}
+
 /* ---- matmul.cuh: each tile, each way to read an operand */
 
 /* 16 x 68 x 520, float4 */

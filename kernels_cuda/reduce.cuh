@@ -261,4 +261,59 @@ TLMK_ARGMAX(i32, int32_t, int32_t)
 TLMK_ARGMAX(bool, uint8_t, int32_t)
 #undef TLMK_ARGMAX
 
+/* ---- the norm of all elements of several tensors, in three launches: chunks, tensors, all */
+/* One of the tensors: its elements, and the first of its chunks. */
+struct tlmk_span {
+    uint32_t count, first;
+};
+
+/* One warp a chunk, of the tensors x[0] .. x[count - 1]: finds the last that begins with it or
+   before. */
+TLM_INLINE void tlmk_f32_global_norm_parts__cuda_tree64(float *parts, const float *const *x,
+                                                        const struct tlmk_span *spans,
+                                                        uint32_t count, uint32_t half)
+{
+    const uint32_t begin = spans[0].first;
+    const uint32_t end = spans[count - 1].first + TLMK_CHUNKS(spans[count - 1].count);
+    const uint32_t part = begin + blockIdx.x * TLMK_WARPS + tlm_warp();
+    uint32_t s = 0;
+
+    if (part >= end)
+        return;
+    for (uint32_t step = half; step > 0; step /= 2)
+        if (s + step < count && spans[s + step].first <= part)
+            s += step;
+    const float *from = x[s];
+    const uint32_t first = (part - spans[s].first) * TLM_REDUCE_CHUNK;
+    const float sum = tlmk_chunk_sum(first, tlmk_chunk_terms(spans[s].count, first),
+                                     [&](uint32_t j) { return from[j] * from[j]; });
+
+    if (tlm_lane() == 0)
+        parts[part] = sum;
+}
+
+/* One block a tensor: the sum of its parts. */
+TLM_INLINE void tlmk_f32_global_norm_sums__cuda_tree64(float *sums, const float *parts,
+                                                       const struct tlmk_span *spans)
+{
+    const struct tlmk_span span = spans[blockIdx.x];
+    const float sum =
+        tlmk_block_sum(TLMK_CHUNKS(span.count), [&](uint32_t j) { return parts[span.first + j]; });
+
+    if (threadIdx.x == 0)
+        sums[blockIdx.x] = sum;
+}
+
+/* One thread: the sums left to right. */
+TLM_INLINE void tlmk_f32_global_norm__cuda_tree64(float *y, const float *sums, uint32_t count)
+{
+    float total = 0.0f;
+
+    if (tlm_thread() != 0)
+        return;
+    for (uint32_t s = 0; s < count; s++)
+        total += sums[s];
+    y[0] = tlm_sqrt(total);
+}
+
 #endif

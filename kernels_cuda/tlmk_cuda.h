@@ -40,6 +40,12 @@
          TLMK_CHUNK_BLOCKS(outer, length).  reduce_sum over parts gives the sum
      tlmk_f32_mean_of_parts__cuda_tree64(y, parts, outer, chunks, length)
          the sum of parts / length; TLMK_REDUCE_BLOCKS(outer, chunks, 1)
+     tlmk_f32_global_norm_parts__cuda_tree64(parts, const float *const *x,
+         const struct tlmk_span *spans, count, half)
+         x[s] has spans[s].count elements, the results of its chunks begin at spans[s].first; a warp
+         a chunk.  half: the largest power of 2 below count, or 1
+     tlmk_f32_global_norm_sums__cuda_tree64(sums, parts, spans)     a block a tensor
+     tlmk_f32_global_norm__cuda_tree64(y, sums, count)              1 block
    matmul.cuh   TLMK_MATMUL_BLOCKS(M, N, batch)
      tlmk_f32_matmul__cuda_tiled(c, a, b, M, N, K, int ta, int tb, int batch_rank,
          const uint32_t *batch_dims, const uint64_t *a_strides, const uint64_t *b_strides)

@@ -39,6 +39,7 @@ WITNESSES = [
     ("reduce", "tlmk_f32_reduce_mean", "reduce_mean_f32_rows"),
     ("reduce", "tlmk_f32_reduce_chunks", "reduce_chunks"),
     ("reduce", "tlmk_f32_mean_of_parts", "mean_of_parts"),
+    ("reduce", "tlmk_f32_global_norm", "global_norm.*"),
     ("reduce", "tlmk_reduce_any_order", "reduce_max_f32_(rows|long|columns)"),
     ("reduce", "TLMK_REDUCE_ANY_ORDER", "reduce_(max_f32|min_f32|sum_i32|max_i32|min_i32)_rows"),
     ("reduce", "tlmk_f32_reduce_extreme", "reduce_extreme_vjp_.*"),

@@ -114,6 +114,19 @@ static void extreme_vjp(struct tlmc_spec *run, const struct tlmc_node *node)
     }
 }
 
+static double global_norm(struct tlmc_spec *run, const struct tlmc_node *node)
+{
+    double total = 0;
+
+    for (uint32_t k = 0; k < node->input_count; k++) {
+        const struct tlmc_tensor *x = tlmc_spec_in(run, node, k);
+
+        for (int64_t i = 0; i < tlmc_type_count(&x->type); i++)
+            total += x->data[i] * x->data[i];
+    }
+    return sqrt(total);
+}
+
 bool tlmc_spec_reduce(struct tlmc_spec *run, const struct tlmc_node *node)
 {
     const struct tlmc_tensor *x = tlmc_spec_in(run, node, 0);
@@ -123,6 +136,10 @@ bool tlmc_spec_reduce(struct tlmc_spec *run, const struct tlmc_node *node)
 
     if (node->op == TLMC_OP_REDUCE_EXTREME_VJP) {
         extreme_vjp(run, node);
+        return true;
+    }
+    if (node->op == TLMC_OP_GLOBAL_NORM) {
+        out->data[0] = global_norm(run, node);
         return true;
     }
     v = node->op == TLMC_OP_ARGMAX ? view_of(&x->type, axis, axis) : view_of_axes(node, &x->type);

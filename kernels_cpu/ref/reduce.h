@@ -94,4 +94,20 @@ TLMR_ARGMAX(i32, int32_t)
 TLMR_ARGMAX(bool, uint8_t)
 #undef TLMR_ARGMAX
 
+TLM_INLINE void tlmk_f32_global_norm__ref_left(const int level, float *y, const float *const *x,
+                                               const struct tlmk_span *spans, size_t count)
+{
+    float total = 0.0f;
+
+    (void)level;
+    for (size_t s = 0; s < count; s++) {
+        float sum = 0.0f;
+
+        for (size_t i = 0; i < spans[s].count; i++)
+            sum += x[s][i] * x[s][i];
+        total += sum;
+    }
+    *y = sqrtf(total);
+}
+
 #endif

@@ -69,6 +69,14 @@ Field field_of(const std::string &text)
     return field;
 }
 
+/* 4 of "const float *x[4]", else 1 */
+size_t count_of(const std::string &text)
+{
+    const size_t bracket = text.find('[');
+
+    return bracket == std::string::npos ? 1 : std::stoul(text.substr(bracket + 1));
+}
+
 std::map<std::string, std::vector<Field>> fields_of_structs(const std::string &source)
 {
     std::map<std::string, std::vector<Field>> all;
@@ -85,7 +93,7 @@ std::map<std::string, std::vector<Field>> fields_of_structs(const std::string &s
         std::string part;
         while (std::getline(parts, part, ';')) {
             if (part.find_first_not_of(" ") != std::string::npos)
-                fields.push_back(field_of(part));
+                fields.insert(fields.end(), count_of(part), field_of(part));
         }
         at = close;
     }
@@ -153,6 +161,10 @@ u32 blocks_of(const std::string &source, const std::string &kernel)
         return TLMK_CHUNK_BLOCKS(n[0], n[1]);
     if (is("mean_of_parts"))
         return TLMK_REDUCE_BLOCKS(n[0], n[1], 1);
+    if (is("global_norm_sums"))
+        return 5;
+    if (is("global_norm"))
+        return 1;
     if (is("reduce_") || is("argmax"))
         return (u32)(TLMK_REDUCE_BLOCKS(n[0], n[1], n[2]));
     if (is("matmul"))

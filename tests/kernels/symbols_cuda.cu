@@ -24,6 +24,7 @@ static const struct symbol derived[] = {
     ADDRESS(tlm_cast_bool_bool) ADDRESS(tlm_cast_i32_f32) ADDRESS(tlm_cast_bool_f32)
     ADDRESS(tlmk_f32_softmax_masked__cuda_row)
     ADDRESS(tlmk_f32_reduce_chunks__cuda_tree64) ADDRESS(tlmk_f32_mean_of_parts__cuda_tree64)
+    ADDRESS(tlmk_f32_global_norm_parts__cuda_tree64) ADDRESS(tlmk_f32_global_norm_sums__cuda_tree64)
     ADDRESS(tlmk_f32_mse_chunks__cuda_tree64) ADDRESS(tlmk_i32_check_index__cuda_block)
     ADDRESS(tlmk_probe)
 };

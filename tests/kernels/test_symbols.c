@@ -26,6 +26,7 @@ struct symbol {
 static const struct symbol derived[] = {
     FAMILY(tlm_) FAMILY(tlmr_)
     ADDRESS(tlmk_f32_softmax_masked__cpu_rows)
+    ADDRESS(tlmk_f32_global_norm_parts__cpu_tree64)
     ADDRESS(tlmk_f32_softmax_masked__ref_rows)
 };
 /* clang-format on */

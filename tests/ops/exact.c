@@ -157,6 +157,25 @@ static bool extreme_vjp(const struct ops_case *c, const struct ops_buffer *in,
     return true;
 }
 
+/* sqrt of tree64(x * x) for each operand, added left to right */
+static bool global_norm(const struct ops_case *c, const struct ops_buffer *in,
+                        struct ops_buffer *out)
+{
+    float total = 0;
+
+    for (uint32_t k = 0; k < c->operand_count; k++) {
+        const int64_t n = tlmc_type_count(&in[k].type);
+        float *terms = terms_new(n);
+
+        for (int64_t i = 0; i < n; i++)
+            terms[i] = in[k].data.f[i] * in[k].data.f[i];
+        total += tree64(terms, n);
+        free(terms);
+    }
+    out->data.f[0] = sqrtf(total);
+    return true;
+}
+
 /* ---- products */
 
 /* Offset of batch n in an operand whose leading axes broadcast. */
@@ -509,6 +528,7 @@ bool ops_exact(const struct ops_case *c, struct ops_buffer *operands, struct ops
         [TLMC_OP_REDUCE_MAX] = reduce,
         [TLMC_OP_REDUCE_MIN] = reduce,
         [TLMC_OP_REDUCE_EXTREME_VJP] = extreme_vjp,
+        [TLMC_OP_GLOBAL_NORM] = global_norm,
         [TLMC_OP_MATMUL] = matmul,
         [TLMC_OP_SOFTMAX] = softmax,
         [TLMC_OP_SOFTMAX_VJP] = softmax_vjp,

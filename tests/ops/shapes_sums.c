@@ -369,6 +369,41 @@ static void mean_square(struct ops_list *list, const struct ops_row *row, bool b
         ops_operand(c, OPS_INPUT, TLMC_F32, 1, &n);
 }
 
+/* Several tensors: elements of each, as vectors; then a scalar and a matrix. */
+void ops_shapes_global_norm(struct ops_list *list, const struct ops_row *row)
+{
+    static const struct {
+        int count;
+        int64_t sizes[OPS_MAX_OPERANDS];
+    } table[] = {
+        { 1, { 1 } },
+        { 1, { 0 } },
+        { 1, { 63 } },
+        { 1, { 4096 } },
+        { 1, { 290001 } },
+        { 2, { 4097, 64 } },
+        { 4, { 0, 65, 0, 0 } },
+        { 3, { 12289, 0, 4095 } },
+        { 10, { 3, 1, 8192, 5, 0, 131, 4100, 7, 64, 65 } },
+    };
+    const int64_t matrix[] = { 67, 131 }, n = 7;
+    struct ops_case *c;
+
+    for (size_t i = 0; i < COUNT(table); i++) {
+        c = ops_add(list, row, "%d tensors, first %s", table[i].count,
+                    ops_dims_text(1, table[i].sizes));
+        for (int k = 0; k < table[i].count; k++)
+            ops_operand(c, OPS_INPUT, TLMC_F32, 1, &table[i].sizes[k]);
+    }
+    c = ops_add(list, row, "a scalar and a matrix");
+    ops_operand(c, OPS_INPUT, TLMC_F32, 0, NULL);
+    ops_operand(c, OPS_INPUT, TLMC_F32, 2, matrix);
+    c = ops_add(list, row, "special values");
+    c->fill = OPS_SPECIAL;
+    for (int k = 0; k < 2; k++)
+        ops_operand(c, OPS_INPUT, TLMC_F32, 1, &n);
+}
+
 void ops_shapes_mse_loss(struct ops_list *list, const struct ops_row *row)
 {
     mean_square(list, row, false);

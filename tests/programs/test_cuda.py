@@ -56,20 +56,27 @@ def vendor(folder):
     run([program, got, 1], env={"TLM_CUDA_DETERMINISTIC_REDUCTIONS": "1"}).fails(3, "cublas.matmul", "--deterministic")
 
 
+def same_training(folder, model, name, steps, *dims):
+    """The bytes of a training run on the CPU and on the host layer; returns the folder of the CUDA program."""
+    on_cpu = cuda.emit(model, os.path.join(folder, "cpu_" + name), *dims)
+    on_cuda = cuda.emit(model, os.path.join(folder, "cuda_" + name), "--device", "cuda", *dims)
+    want, got = os.path.join(folder, "want"), os.path.join(folder, "got")
+    run([cuda.cpu_program(on_cpu, name), want, steps]).ok()
+    run([cuda.host_program(on_cuda, name, "plain"), got, steps], env={"TLM_HOST_LEAKS": "1"}).ok()
+    cuda.same_bytes(want, got, name)
+    return on_cuda
+
+
 def one_update(folder):
     """All parameters in one launch, whatever their optimizer groups: rates, decays and tensors of one group or several."""
     for model, dims, steps in ((os.path.join(SOURCE, "tests/golden/gen/groups.tlm"), [], 5), (lib.example("gpt2"), ["-D", "L=2"], 0)):
         name = os.path.basename(model)[:-len(".tlm")]
-        on_cuda = cuda.emit(model, os.path.join(folder, "cuda_" + name), "--device", "cuda", *dims)
+        if steps:
+            on_cuda = same_training(folder, model, name, steps, *dims)
+        else:
+            on_cuda = cuda.emit(model, os.path.join(folder, "cuda_" + name), "--device", "cuda", *dims)
         with open(os.path.join(on_cuda, name + ".c")) as f:
             equal(re.findall(r"TLM_LAUNCH\(m, (run_\w*_update\w*)", f.read()), ["run_adamw_update"], f"updates of {name}")
-        if steps == 0:
-            continue
-        on_cpu = cuda.emit(model, os.path.join(folder, "cpu_" + name), *dims)
-        want, got = os.path.join(folder, "want"), os.path.join(folder, "got")
-        run([cuda.cpu_program(on_cpu, name), want, steps]).ok()
-        run([cuda.host_program(on_cuda, name, "plain"), got, steps], env={"TLM_HOST_LEAKS": "1"}).ok()
-        cuda.same_bytes(want, got, name)
 
 
 def bare_outputs(folder):
@@ -90,11 +97,30 @@ output k, c, x, w, e, s, y, z = y, v = reshape(y, [1, 2]), m = e @ t;
 loss reduce_sum(y) + reduce_sum(e @ t);
 train { optimizer sgd(lr = 0.1); steps 3; }
 """)
-    on_cpu, on_cuda = cuda.emit(model, os.path.join(folder, "cpu")), cuda.emit(model, os.path.join(folder, "cuda"), "--device", "cuda")
-    want, got = os.path.join(folder, "want"), os.path.join(folder, "got")
-    run([cuda.cpu_program(on_cpu, "bare"), want, 3]).ok()
-    run([cuda.host_program(on_cuda, "bare", "plain"), got, 3], env={"TLM_HOST_LEAKS": "1"}).ok()
-    cuda.same_bytes(want, got, "bare outputs")
+    same_training(folder, model, "bare", 3)
 
 
-main(*cuda.model_tests("plain"), oracle, index_error, vendor, one_update, bare_outputs)
+def many_tensors(folder):
+    """The norm of more tensors than one launch takes the addresses of, some of them empty, some of several chunks."""
+    model = os.path.join(folder, "many.tlm")
+    with open(model, "w") as f:
+        f.write("""model many;
+input x: f32[1];
+total = reduce_sum(x);
+block more(total: f32[], rows: dim, cols: dim) -> f32[] {
+  param w: f32[rows, cols] = normal();
+  return total + reduce_sum(w * w);
+}
+for i in 0..270 {
+  total = more(total, i % 7, where(i % 90 == 1, 5000, 3)) as h[i];
+}
+output total;
+loss total;
+train { optimizer sgd(lr = 0.1); clip norm(0.5); steps 2; }
+""")
+    on_cuda = same_training(folder, model, "many", 2)
+    with open(os.path.join(on_cuda, "many.c")) as f:
+        equal(f.read().count("TLM_LAUNCH(m, run_global_norm_parts"), 2, "launches for the chunks of 270 tensors")
+
+
+main(*cuda.model_tests("plain"), oracle, index_error, vendor, one_update, bare_outputs, many_tensors)

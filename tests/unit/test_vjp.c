@@ -222,6 +222,7 @@ static const struct {
     { "reduce_mean", "axes=0,1", "f32[2, 3]" },
     { "reduce_max", "axes=1", "f32[2, 3]" },
     { "reduce_min", "axes=0 keepdims=1", "f32[2, 3]" },
+    { "global_norm", "", "f32[2, 3] f32[] f32[4]" },
     { "matmul", "", "f32[2, 3] f32[3, 4]" },
     { "matmul", "", "f32[5, 1, 2, 3] f32[6, 3, 4]" },
     { "softmax", "", "f32[2, 3]" },

@@ -110,6 +110,45 @@ static bool admit_elements_at_least(const struct node_types *t, int64_t n, char 
     return false;
 }
 
+static bool admit_axes_at_most(const struct node_types *t, int64_t n, char *text)
+{
+    uint32_t i;
+    int axis;
+
+    for (i = 0; i < type_count(t); i++)
+        for (axis = 0; type_at(t, i) && axis < type_at(t, i)->rank; axis++)
+            if (type_at(t, i)->dims[axis] > n) {
+                snprintf(text, ROOM, "an axis of %lld exceeds %lld",
+                         (long long)type_at(t, i)->dims[axis], (long long)n);
+                return false;
+            }
+    return true;
+}
+
+/* Rows of a scatter_add, or matrices of a product: one block each, at least. */
+static int64_t blocks_of(const struct node_types *t)
+{
+    const bool scatter = t->node->op == TLMC_OP_SCATTER_ADD;
+    struct tlmc_type leading;
+
+    if (!scatter && t->node->op != TLMC_OP_MATMUL)
+        return 1;
+    leading = *type_at(t, 2); /* the updates, or the result of two operands */
+    if (scatter)              /* without the axes of the base behind its own */
+        leading.rank -= type_at(t, 0)->rank - 1 - (int)tlmc_node_int(t->node, TLMC_A_AXIS);
+    else
+        leading.rank -= 2;
+    return tlmc_type_count(&leading);
+}
+
+static bool admit_blocks_at_most(const struct node_types *t, int64_t n, char *text)
+{
+    if (blocks_of(t) <= n)
+        return true;
+    snprintf(text, ROOM, "%lld blocks exceed %lld", (long long)blocks_of(t), (long long)n);
+    return false;
+}
+
 static bool admit_counts_fit_uint32(const struct node_types *t, int64_t n, char *text)
 {
     uint32_t i;

@@ -83,4 +83,27 @@ def same_plan_twice(folder):
         check(a == b, f"two plans differ ({options})")
 
 
-main(chapter_report, vendor_report, each_op_once, contracts_and_steps, other_formats, lists, same_plan_twice)
+def beyond_a_launch(folder):
+    """Sizes that fit uint32 and no launch: refused by the plan, with both numbers; where another capsule can, it is taken."""
+    def plan(body, *options):
+        path = folder + "/m.tlm"
+        open(path, "w").write("model m;\n" + body)
+        return tlmc("plan", path, "--explain", *options)
+
+    long_axis = "input x: f32[4294967295];\noutput y = reduce_max(x);"
+    plan(long_axis, "--device", "cuda").fails(3, "native_cuda.reduce_max refused: admit(an axis of 4294967295 exceeds 4294963199)")
+    plan(long_axis.replace("4294967295", "4294963199"), "--device", "cuda").ok()
+    plan("input x: f32[65535, 65537];\noutput y = reduce_max(x);", "--device", "cuda").fails(3, "4294967295 elements exceed 4294963199")
+    plan(long_axis).ok()
+    batch = "input x: f32[%d, 1, 1];\ninput z: f32[%d, 1, 1];\noutput y = x @ z;"
+    plan(batch % (2147483648, 2147483648), "--device", "cuda").fails(3, "native_cuda.matmul refused: admit(2147483648 blocks exceed 2147483647)")
+    plan(batch % (2147483647, 2147483647), "--device", "cuda").ok()
+    rows = "input i: i32[%d];\nparam t: f32[10] = normal();\ny = reduce_sum(gather(t, i, axis = 0));\noutput y;\nloss y;\n" \
+           "train { optimizer sgd(lr = 0.1); steps 3; }"
+    plan(rows % 2147483648, "--device", "cuda").fails(3, "native_cuda.scatter_add refused: admit(2147483648 blocks exceed 2147483647)")
+    plan(rows % 2147483647, "--device", "cuda").ok()
+    r = plan("input x: f32[3000000000, 1];\ninput z: f32[1, 1];\noutput y = x @ z;", "--profile", "vendor_cuda").ok()
+    check("matmul: native_cuda.matmul" in r.out and "cublas.matmul refused: admit(an axis of 3000000000 exceeds 2147483647)" in r.out, r.out)
+
+
+main(chapter_report, vendor_report, each_op_once, contracts_and_steps, other_formats, lists, same_plan_twice, beyond_a_launch)

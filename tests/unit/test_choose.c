@@ -111,6 +111,8 @@ static void reasons(void **state)
            "admit(last axis 8 is no multiple of 3)");
     expect("capsule mine.relu { op relu; admit elements_at_most(31); }", "lax",
            "admit(32 elements exceed 31)");
+    expect("capsule mine.relu { op relu; admit axes_at_most(7); }", "lax",
+           "admit(an axis of 8 exceeds 7)");
     expect("capsule mine.relu { op relu; admit elements_at_least(33); }", "lax",
            "admit(32 elements are below 33)");
     expect("capsule mine.relu { op relu; admit counts_fit_uint32, not_empty, no_mask, "

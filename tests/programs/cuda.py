@@ -4,8 +4,8 @@ Each model is trained some steps, evaluated and run for inference on the CPU and
 seeds, as a captured graph and kernel by kernel, threads in order, reversed and at random; every number must have the same
 bits.  One test file a layer (test_cuda*.py), so that a layer a build does not have is a skip that is counted.
 
-Layers, as layers.json of the build folder describes them: plain (the shim; under the sanitizers of the build if it has
-some), checked (races, bounds, unwritten memory), ptx (the PTX that NVRTC emitted, interpreted).
+Layers, as layers.json of the build folder describes them: plain (the shim; in a build with sanitizers it is called asan
+here, and runs a part), checked (races, bounds, unwritten memory), ptx (the PTX that NVRTC emitted, interpreted).
 """
 import json
 import os
@@ -120,9 +120,10 @@ def quickstart_host(folder, layer="plain", main=DUMP, *options):
 
 # name, dims that keep it small, steps, the layers that are worth their time
 MODELS = [
-    ("quickstart_mlp", [], 7, ["plain", "checked", "ptx"]),
+    ("quickstart_mlp", [], 7, ["plain", "asan", "checked", "ptx"]),
     ("digits_mlp", ["-D", "batch=4"], 4, ["plain", "checked", "ptx"]),
     ("char_gpt", ["-D", "T=12", "-D", "L=1"], 2, ["plain", "checked", "ptx"]),
+    ("char_gpt", ["-D", "T=4", "-D", "L=1", "-D", "C=16", "-D", "heads=2"], 1, ["asan"]),
     ("gpt2", ["-D", "T=8", "-D", "C=32", "-D", "heads=2", "-D", "L=1", "-D", "vocab=50", "-D", "ctx=8",
               "-D", "train.batch=2"], 2, ["plain", "checked", "ptx"]),
 ]
@@ -132,6 +133,7 @@ RUNS = {
     "plain": [({}, []), ({}, ["no-graph"]), ({"TLM_HOST_SCHEDULE": "reversed"}, []),
               ({"TLM_HOST_SCHEDULE": "random:3"}, []), ({"TLM_HOST_DEFER": "1"}, []), ({"TLM_HOST_DEFER": "2"}, []),
               ({"TLM_HOST_DEFER": "3"}, ["no-graph"]), ({"TLM_HOST_GUARD": "1"}, [])],
+    "asan": [({}, []), ({"TLM_HOST_SCHEDULE": "random:3", "TLM_HOST_DEFER": "1"}, [])],
     "checked": [({}, ["no-graph"]), ({"TLM_HOST_SCHEDULE": "random:5"}, [])],
     "ptx": [({"TLM_HOST_CC": "90"}, [])],
 }
@@ -157,7 +159,7 @@ def compare(folder, name, dims, steps, layer):
     on_cuda = emit(lib.example(name), os.path.join(folder, "cuda"), "--device", "cuda", *dims)
     want, got = os.path.join(folder, "want"), os.path.join(folder, "got")
     run([cpu_program(on_cpu, name), want, steps]).ok()
-    program = host_program(on_cuda, name, layer, images=ptx_images(folder, name, dims) if layer == "ptx" else None)
+    program = host_program(on_cuda, name, "plain" if layer == "asan" else layer, images=ptx_images(folder, name, dims) if layer == "ptx" else None)
     for env, options in RUNS[layer]:
         result = run([program, got, steps, *options], env={"TLM_HOST_LEAKS": "1", **env}).ok()
         lib.check("cuda-host: " not in result.err, f"{name} {layer}: {result.err[:2000]}")
@@ -168,7 +170,9 @@ def compare(folder, name, dims, steps, layer):
 
 def model_tests(layer):
     """One test for each model that the layer has time for."""
-    if layer not in layers():
+    if layer == "asan" and not sanitizers():
+        skip("in builds with TLMC_SANITIZE")
+    if layer != "asan" and layer not in layers():
         skip(f"this build has no layer {layer}")
     if layer == "ptx" and not has_nvrtc():
         skip("no NVRTC: tlmc was built without the CUDA toolkit")

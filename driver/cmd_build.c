@@ -22,7 +22,10 @@ struct build {
     struct tlmc_compilation c;
     struct tlmc_emission emission;
     const char *sources, *temporary;
-    bool linked; /* shell and runtime come as an object, not as text */
+    /* for modules of the user */
+    char headers[PATH_MAX]; /* a temporary folder of the runtime's headers, or empty */
+    const char **folders;   /* -L of the folder of each module, ended by NULL */
+    bool linked;            /* shell and runtime come as an object, not as text */
     struct tlmc_jobs jobs;
     struct tlmc_compiler compiler;
     /* for CUDA */
@@ -62,6 +65,51 @@ static int write_sources(const struct build *b)
         if (!write_text(b, b->emission.files[i].name, &b->emission.files[i].text))
             return TLMC_EXIT_USAGE;
     return TLMC_EXIT_OK;
+}
+
+/* ---- modules of the user: kernels have headers beside them, which include the runtime's */
+
+static bool write_headers(struct build *b)
+{
+    if (!tlmc_temporary_folder(b->headers, sizeof b->headers)) {
+        b->headers[0] = '\0';
+        return false;
+    }
+    for (const struct tlmc_program_text *t = tlmc_program_texts; t->name; t++)
+        if (strncmp(t->name, "tlm", 3) == 0 && strncmp(t->name, "tlmk", 4) != 0 &&
+            !tlmc_write_file(b->headers, t->name, t->text, t->length))
+            return false;
+    return true;
+}
+
+/* What a header includes is looked for among the runtime's and in the folder of each module; what
+   its `link` names, in the folder of each module. */
+static bool begin_modules(struct build *b)
+{
+    const char *const *modules = tlmc_opt_list(b->options, TLMC_OPT_CAPSULES);
+    const char **includes;
+    unsigned n = 0;
+
+    while (modules && modules[n])
+        n++;
+    includes = TLMC_NEW_ARRAY(&b->c.arena, const char *, n + 2);
+    b->folders = TLMC_NEW_ARRAY(&b->c.arena, const char *, n + 1);
+    if (n == 0)
+        return true;
+    if (!write_headers(b))
+        return false;
+    includes[0] = b->headers;
+    for (unsigned i = 0; i < n; i++) {
+        const char *slash = strrchr(modules[i], '/');
+        const char *folder = slash ? tlmc_arena_printf(&b->c.arena, "%.*s",
+                                                       (int)(slash - modules[i]) + 1, modules[i])
+                                   : ".";
+
+        includes[1 + i] = folder;
+        b->folders[i] = tlmc_arena_printf(&b->c.arena, "-L%s", folder);
+    }
+    b->compiler.includes = includes;
+    return true;
 }
 
 /* ---- CUDA: what is needed, asked for before anything is compiled */
@@ -280,10 +328,10 @@ static bool link_program(struct build *b, const char *program)
         libraries[m++] = tlmc_arena_printf(arena, "%s/libcudart_static.a", b->libraries);
         libraries[m++] = "-ldl"; /* cudart's own; empty in newer C libraries */
         libraries[m++] = "-lrt";
-        libraries[m++] = "-lpthread";
     }
+    libraries[m++] = "-lpthread"; /* the shell's threads; empty in newer C libraries */
     libraries[m] = NULL;
-    return tlmc_compile_link(&b->compiler, program, links, libraries);
+    return tlmc_compile_link(&b->compiler, program, b->folders, links, libraries);
 }
 
 /* The word after a job of the compiler failed; NVRTC's has spoken itself. */
@@ -333,7 +381,7 @@ static int build(const struct tlmc_options *options, const char *program, const 
     tlmc_compilation_begin(&b.c, options);
     status = tlmc_stage_emit(&b.c, b.linked ? TLMC_EMIT_LINKED : TLMC_EMIT_SINGLE, &b.emission);
     if (!status)
-        status = begin_cuda(&b);
+        status = begin_modules(&b) ? begin_cuda(&b) : TLMC_EXIT_USAGE;
     if (!status) {
         if (!program)
             snprintf(made, size, "%s/%s", temporary, "program");
@@ -343,6 +391,8 @@ static int build(const struct tlmc_options *options, const char *program, const 
     }
     if (!status)
         status = compile(&b, made);
+    if (b.headers[0])
+        tlmc_remove_folder(b.headers);
     tlmc_nvrtc_close(&b.nvrtc);
     tlmc_emission_free(&b.emission);
     return tlmc_compilation_end(&b.c, status);

@@ -79,6 +79,8 @@ bool tlmc_compile_file(struct tlmc_compiler *compiler, struct tlmc_jobs *jobs, c
     begin(&w, compiler);
     if (compiler->headers)
         add_parts(&w, "-I", "", compiler->headers, strlen(compiler->headers));
+    for (const char *const *folder = compiler->includes; folder && *folder; folder++)
+        add_parts(&w, "-I", "", *folder, strlen(*folder));
     add_words(&w, "-c");
     add_path(&w, compiler->sources, name);
     add_words(&w, "-o");
@@ -97,7 +99,8 @@ void tlmc_compile_object(struct tlmc_compiler *compiler, const char *name)
 }
 
 bool tlmc_compile_link(const struct tlmc_compiler *compiler, const char *program,
-                       const char *const *links, const char *const *libraries)
+                       const char *const *folders, const char *const *links,
+                       const char *const *libraries)
 {
     struct words w = { 0 };
 
@@ -106,6 +109,8 @@ bool tlmc_compile_link(const struct tlmc_compiler *compiler, const char *program
     add_word(&w, program);
     for (unsigned i = 0; i < compiler->count; i++)
         add_object(&w, compiler, compiler->files[i]);
+    for (; *folders; folders++)
+        add_word(&w, *folders);
     for (; *links; links++)
         add_words(&w, *links);
     for (; *libraries; libraries++)

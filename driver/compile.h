@@ -12,9 +12,10 @@ enum { TLMC_OBJECTS = 16 };
 
 struct tlmc_compiler {
     const char *command, *flags;
-    const char *headers; /* a folder to look in, or NULL */
-    const char *sources; /* the folder of the files */
-    const char *objects; /* the folder of what is made of them */
+    const char *headers;         /* a folder to look in, or NULL */
+    const char *const *includes; /* more of them, ended by NULL; NULL: none */
+    const char *sources;         /* the folder of the files */
+    const char *objects;         /* the folder of what is made of them */
     const char *files[TLMC_OBJECTS];
     unsigned count;
 };
@@ -24,9 +25,11 @@ struct tlmc_compiler {
 bool tlmc_compile_file(struct tlmc_compiler *compiler, struct tlmc_jobs *jobs, const char *name);
 /* An object that is there already, in the folder of objects. */
 void tlmc_compile_object(struct tlmc_compiler *compiler, const char *name);
-/* All of them into `program`, with link flags (words, as above) and libraries (each one word,
-   whatever is in its path); both lists end with NULL.  False: the linker or this said why. */
+/* All of them into `program`, with folders (-L), link flags (words, as above) and libraries
+   (folders and libraries are each one word, whatever is in the path); all lists end with NULL.
+   False: the linker or this said why. */
 bool tlmc_compile_link(const struct tlmc_compiler *compiler, const char *program,
-                       const char *const *links, const char *const *libraries);
+                       const char *const *folders, const char *const *links,
+                       const char *const *libraries);
 
 #endif

@@ -13,6 +13,9 @@ struct tlmc_emit_options {
     bool shell_apart; /* in single files: NAME_main.c without shell and runtime, to be linked with
                          libtlm */
     const char *version; /* of tlmc */
+    /* Options of the command line that shaped the model and stand in no plan, for "regenerate
+       with": folders of -I and passes of --no-pass.  NULL-terminated; NULL: none. */
+    const char *const *includes, *const *passes_off;
     /* Text of a runtime or kernel file by its include name ("tlm_rt.h", "ref/matmul.h", "shell.c");
        NULL: no such file. Needed for single_file. */
     const char *(*source)(const char *name);

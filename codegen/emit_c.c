@@ -231,7 +231,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 /* Changes when the layout or the public functions change. */
 static uint32_t abi_of(const struct tlmc_emit *e)
 {
-    uint64_t hash = mix(TLMC_HASH_BASIS, e->module->digest);
+    uint64_t hash = mix(TLMC_HASH_BASIS, e->digest);
 
     for (const char *p = e->options->version; p && *p; p++)
         hash = mix(hash, (unsigned char)*p);
@@ -249,72 +249,6 @@ static uint32_t abi_of(const struct tlmc_emit *e)
                 tlmc_emit_placement(&e->forms[f], e->forms[f].form->inputs.items[i].value)->offset);
     }
     return (uint32_t)(hash ^ hash >> 32);
-}
-
-/* ---- the head comment */
-
-static bool external(const struct tlmc_capsule *capsule)
-{
-    return capsule && capsule->trust == TLMC_TRUSTED_EXTERNAL;
-}
-
-static void boundaries(struct tlmc_emit *e, struct tlmc_strbuf *out)
-{
-    unsigned count = 0;
-
-    for (uint32_t f = 0; f < e->form_count; f++)
-        for (uint32_t n = 0; n < e->forms[f].graph->node_count; n++) {
-            const struct tlmc_capsule *capsule = e->forms[f].plan->choice[n];
-
-            if (!external(capsule) || strstr(tlmc_strbuf_text(out), capsule->name))
-                continue;
-            tlmc_strbuf_printf(out, "%s%s", count++ ? ", " : "", capsule->name);
-        }
-    if (count == 0)
-        tlmc_strbuf_add(out, "none");
-}
-
-void tlmc_emit_head(struct tlmc_emit *e, const char *what, struct tlmc_strbuf *out)
-{
-    const struct tlmc_module *module = e->module;
-    struct tlmc_strbuf text = { 0 }, trusted = { 0 };
-    uint32_t nodes = 0, steps = 0;
-    struct tlmc_writer w;
-
-    for (uint32_t f = 0; f < e->form_count; f++) {
-        nodes += e->forms[f].graph->node_count;
-        for (uint32_t i = 0; i < e->forms[f].plan->step_count; i++)
-            steps += e->forms[f].plan->steps[i].kind != TLMC_STEP_NOTHING;
-    }
-    boundaries(e, &trusted);
-    tlmc_strbuf_printf(&text, "%s: %s\n", module->name, what);
-    tlmc_strbuf_printf(
-        &text, "Written by tlmc %s from %s (FNV-1a %016llx).  Regenerate with: tlmc emit %s%s%s",
-        e->options->version ? e->options->version : "", module->source_name,
-        (unsigned long long)module->digest, module->source_name,
-        module->command && *module->command ? " " : "", module->command ? module->command : "");
-    if (e->form_count < module->forms.count)
-        for (uint32_t f = 0; f < e->form_count; f++)
-            if (e->forms[f].form->mode == TLMC_INFER)
-                tlmc_strbuf_printf(&text, " --entry %s", e->forms[f].form->entry);
-    tlmc_strbuf_printf(&text, " --profile %s%s%s\n", e->plan->profile->name,
-                       e->plan->deterministic ? " --deterministic" : "",
-                       e->options->single_file ? " --single-file" : "");
-    tlmc_strbuf_printf(&text, "Profile %s on %s, assurance %s.  Trusted boundaries: %s.\n",
-                       e->plan->profile->name, tlmc_device_name(e->plan->profile->device),
-                       tlmc_assurance_name(&e->plan->profile->assurance),
-                       tlmc_strbuf_text(&trusted));
-    tlmc_strbuf_printf(&text,
-                       "%u nodes in %u steps; weights %zu, state %zu, activations %zu bytes.",
-                       nodes, steps, e->plan->weights_bytes, e->state_bytes,
-                       e->plan->activations_bytes);
-    if (e->cuda)
-        tlmc_strbuf_printf(&text, "  On the host: %zu bytes of tensors that travel.", e->io_bytes);
-    tlmc_writer_init(&w, out);
-    tlmc_write_comment(&w, tlmc_strbuf_text(&text));
-    tlmc_writer_end(&w);
-    tlmc_strbuf_free(&text);
-    tlmc_strbuf_free(&trusted);
 }
 
 /* ---- NAME.c */
@@ -449,6 +383,7 @@ static bool set_up(struct tlmc_emit *e)
         return false;
     }
     e->MODEL = tlmc_names_upper(e->arena, e->model);
+    e->digest = tlmc_emit_digest(e);
     tlmc_names_init(&e->names, e->arena);
     e->names.own = true;
     tlmc_symtab_init(&e->body_keys, e->arena);

@@ -91,6 +91,7 @@ struct tlmc_emit {
     const char **io_gradients;       /* CUDA: a gradient of the training form: its enumerator */
     size_t head_bytes;               /* of the model struct at the start of the state block */
     size_t state_bytes;              /* with it */
+    uint64_t digest;                 /* of the model's text and the user's capsule files */
     uint32_t abi;
     bool failed;
 };
@@ -240,8 +241,12 @@ void tlmc_emit_accessors(struct tlmc_emit *e, struct tlmc_strbuf *out);
 void tlmc_emit_header(struct tlmc_emit *e, struct tlmc_strbuf *out);
 void tlmc_emit_main(struct tlmc_emit *e, struct tlmc_strbuf *out);
 void tlmc_emit_cmake(struct tlmc_emit *e, struct tlmc_strbuf *out);
+
+/* ---- emit_head.c */
 /* The head comment of a file; `what` says what it holds. */
 void tlmc_emit_head(struct tlmc_emit *e, const char *what, struct tlmc_strbuf *out);
+/* FNV-1a of what the texts of an emission are made from: the model, its imports, capsule files. */
+uint64_t tlmc_emit_digest(const struct tlmc_emit *e);
 
 /* ---- emit_io.c: public tensors */
 const tlmc_io_vec *tlmc_emit_ios(const struct tlmc_form *form, enum tlmc_io_kind kind);

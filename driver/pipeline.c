@@ -177,6 +177,9 @@ int tlmc_stage_emit(struct tlmc_compilation *c, enum tlmc_emit_form form, struct
                                             .shell_apart = form == TLMC_EMIT_LINKED,
                                             .with_main = true,
                                             .version = TLMC_VERSION,
+                                            .includes = tlmc_opt_list(c->options, TLMC_OPT_INCLUDE),
+                                            .passes_off =
+                                                tlmc_opt_list(c->options, TLMC_OPT_NO_PASS),
                                             .source = tlmc_find_program_text };
     const tlmc_accepted_plan *accepted;
     int status = tlmc_stage_plan(c);

@@ -248,6 +248,11 @@ bool tlmc_op_has_gradient(enum tlmc_op op)
     return strcmp(rules[op], "none") != 0;
 }
 
+bool tlmc_capsule_is_users(const struct tlmc_capsule *capsule)
+{
+    return strncmp(capsule->module, "user:", 5) == 0;
+}
+
 bool tlmc_capsule_reduction_is_undefined(const struct tlmc_capsule *capsule)
 {
     return capsule->numeric.reduction == TLMC_RED_IMPL ||

@@ -180,6 +180,7 @@ struct tlmc_catalog {
     capsules;                   /* module by module, file order; a user's modules first */
     unsigned user_capsules;     /* how many of them are a user's: candidates under every profile */
     TLMC_VEC(tlmc_sym) modules; /* names, in the same order */
+    TLMC_VEC(uint32_t) user_files; /* sources, in the order given */
     TLMC_VEC(struct tlmc_profile) profiles;
     TLMC_VEC(struct tlmc_provider) providers;
 };
@@ -205,6 +206,8 @@ const struct tlmc_provider *tlmc_catalog_provider(const struct tlmc_catalog *cat
 const char *tlmc_capsule_refusal(const struct tlmc_catalog *catalog,
                                  const struct tlmc_profile *profile,
                                  const struct tlmc_capsule *capsule, struct tlmc_arena *arena);
+/* Does it come from a user's file? */
+bool tlmc_capsule_is_users(const struct tlmc_capsule *capsule);
 /* Is the order of its sums nobody's promise?  Deterministic plans and programs refuse it. */
 bool tlmc_capsule_reduction_is_undefined(const struct tlmc_capsule *capsule);
 /* The symbol for an element type: "tlmk_T_copy__cpu_strided" -> "tlmk_i32_copy__cpu_strided"; buf

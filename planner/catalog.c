@@ -304,6 +304,7 @@ bool tlmc_catalog_add(struct tlmc_catalog *catalog, const char *module, uint32_t
     insert_capsules(catalog, reader.module, &found.capsules);
     if (!has_module(catalog, reader.module))
         TLMC_PUSH(catalog->arena, &catalog->modules, reader.module);
+    TLMC_PUSH(catalog->arena, &catalog->user_files, file);
     append_all(catalog, &found);
     check_identities(catalog, diags);
     check_capsule_providers(catalog, user, catalog->user_capsules, diags);

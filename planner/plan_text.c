@@ -117,18 +117,13 @@ static void put_contracts(const struct tlmc_capsule *k, struct tlmc_strbuf *out)
     tlmc_strbuf_printf(out, "    arithmetic: %s\n", k->arithmetic);
 }
 
-static bool is_user(const struct tlmc_capsule *k)
-{
-    return strncmp(k->module, "user:", 5) == 0;
-}
-
 /* A user's own capsule that was refused is always said. */
 static void print_refusals(const struct row *row, bool all, struct tlmc_strbuf *out)
 {
     const struct tlmc_refusal *r = row->form->refusals[row->node];
 
     for (; r->capsule; r++)
-        if (all || is_user(r->capsule))
+        if (all || tlmc_capsule_is_users(r->capsule))
             tlmc_strbuf_printf(out, "  %s refused: %s\n", r->capsule->name, r->text);
 }
 

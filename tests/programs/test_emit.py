@@ -1,4 +1,6 @@
 """What emitted files must be: alone, warning-free, without forbidden calls, small, and the same bytes every time."""
+import re
+
 from lib import *
 
 STRICT = ["-std=c11", "-Wall", "-Wextra", "-Werror"]
@@ -51,6 +53,25 @@ def same_bytes(folder):
             check(SOURCE.encode() not in text, f"{name} holds a path of this machine")
 
 
+def written_again(folder):
+    """The command in the head of a file writes the same bytes, and the fingerprint follows the capsule file."""
+    here = EXAMPLES + "/own_kernel"
+    for name in os.listdir(here):
+        shutil.copy(os.path.join(here, name), folder)
+    os.mkdir(folder + "/lib")
+    options = ["--capsules", "my_kernels.capsules", "-I", "lib", "--no-pass", "cse", "--deterministic", "--single-file"]
+    first = emitted(folder + "/a", *options, model="own_kernel.tlm", cwd=folder)
+    head = first["own_kernel.c"].decode().split("*/")[0]
+    check("Providers besides tlmc's: my-kernels (my_kernels.capsules)." in head, head)
+    command = re.search(r"Regenerate with:\s+tlmc\s(.*?)\n   Profile", head, re.S).group(1).split()
+    tlmc(*command, "-o", folder + "/b", cwd=folder).ok()
+    for name, text in first.items():
+        check(open(f"{folder}/b/{name}", "rb").read() == text, f"{name} differs when it is written by {command}")
+    open(folder + "/my_kernels.capsules", "a").write("# changed\n")
+    second = emitted(folder + "/c", *options, model="own_kernel.tlm", cwd=folder)
+    check(first["own_kernel.c"] != second["own_kernel.c"], "another capsule file has the same fingerprint")
+
+
 def inference_only(folder):
     files = emitted(folder, "--entry", "infer", "--single-file")
     text = files["quickstart_mlp.c"].decode()
@@ -89,4 +110,4 @@ def learning_rate_from_c(folder):
     equal(got, wanted, "weights")
 
 
-main(single_file_stands_alone, model_file_calls, same_bytes, inference_only, header_in_cplusplus, model_names, learning_rate_from_c)
+main(single_file_stands_alone, model_file_calls, same_bytes, written_again, inference_only, header_in_cplusplus, model_names, learning_rate_from_c)

@@ -2,6 +2,7 @@
    what to do.  Nothing is allocated, counted or remembered; guards and formats (cuda_guard.c) work
    as in a native build. */
 #include "cuda_guard.h"
+#include "tlm_cublas.h"
 
 #include <string.h>
 
@@ -202,4 +203,15 @@ tlm_status tlm_cuda_fetch(tlm_cuda *cuda, tlm_rt *rt, int with_gradients)
 void tlm_cuda_touched(tlm_cuda *cuda)
 {
     (void)cuda;
+}
+
+/* ---- the vendor's libraries: their entries are here too, so that such programs link */
+
+tlm_status tlm_cublas_matmul(tlm_cuda *cuda, tlm_rt *rt, const tlm_cublas_product *product,
+                             const char *place)
+{
+    (void)cuda;
+    (void)product;
+    (void)place;
+    return stub_refuse(rt->error);
 }

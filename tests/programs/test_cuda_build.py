@@ -11,6 +11,12 @@ from lib import *
 QUICKSTART, GPT2 = example("quickstart_mlp"), example("gpt2")
 NATIVE = "CUDA toolkit: none" not in tlmc("--version").out
 ARCHS = ["80", "90", "100", "120"]
+STUB_PROJECT = """cmake_minimum_required(VERSION 3.20)
+project(p C)
+find_package(tlmc REQUIRED)
+add_executable(p quickstart_mlp.c quickstart_mlp_main.c quickstart_mlp_images.c)
+target_link_libraries(p PRIVATE tlmc::tlm_cublas tlmc::tlm_cuda m)
+"""
 
 
 def needed(path):
@@ -156,5 +162,20 @@ def stub(folder):
     tlmc("build", "--device", "cuda", "--arch", "80", "-o", out, QUICKSTART).fails(2, "built with the CUDA toolkit")
 
 
+def stub_cublas(folder):
+    """A plan that chose cuBLAS links the stub's entry, from tlmc build and from CMake, and refuses to run."""
+    out, keep, prefix = folder + "/p", folder + "/k", folder + "/prefix"
+    tlmc("build", "--profile", "vendor_cuda", "-o", out, "--keep", keep, QUICKSTART).ok()
+    check("tlm_cublas_matmul" in open(keep + "/quickstart_mlp.c").read(), "the plan chose cuBLAS")
+    run([out, "--train"]).fails(3, "linked to tlmc's stub of the CUDA runtime")
+    run(["cmake", "--install", os.environ["TLMC_BUILD"], "--prefix", prefix]).ok()
+    tlmc("emit", "--profile", "vendor_cuda", "--single-file", "-o", folder + "/e", QUICKSTART).ok()
+    shutil.copy(keep + "/quickstart_mlp_images.c", folder + "/e")
+    open(folder + "/e/CMakeLists.txt", "w").write(STUB_PROJECT)
+    run(["cmake", "-G", "Ninja", "-S", folder + "/e", "-B", folder + "/b", f"-DCMAKE_PREFIX_PATH={prefix}"]).ok()
+    run(["cmake", "--build", folder + "/b"]).ok()
+    run([folder + "/b/p", "--train"]).fails(3, "linked to tlmc's stub of the CUDA runtime")
+
+
 ALWAYS = [misplaced, failing_compiler]
-main(*ALWAYS, *([quickstart, large, without_the_tool, compilers, cublas, lists, without_nvrtc] if NATIVE else [stub]))
+main(*ALWAYS, *([quickstart, large, without_the_tool, compilers, cublas, lists, without_nvrtc] if NATIVE else [stub, stub_cublas]))

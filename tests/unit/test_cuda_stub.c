@@ -7,7 +7,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include "tlm_cuda.h"
+#include "tlm_cublas.h"
 #include "tlm_program.h"
 
 #include <stdlib.h>
@@ -32,6 +32,7 @@ static void test_session(void **state)
 {
     char error[TLM_ERROR_BYTES] = "";
     const tlm_cuda_needs needs = { .size = sizeof needs, .model = "mlp" };
+    const tlm_cublas_product product = { .M = 2, .N = 2, .K = 2 };
     tlm_options options = TLM_OPTIONS_INIT;
     tlm_cuda cuda;
     tlm_rt rt;
@@ -48,6 +49,9 @@ static void test_session(void **state)
     assert_string_equal(rt.error, refusal);
     assert_int_equal(tlm_cuda_wait(&cuda, &rt), TLM_ERR_DEVICE);
     assert_int_equal(tlm_cuda_fetch(&cuda, &rt, 1), TLM_ERR_DEVICE);
+    rt.error[0] = '\0';
+    assert_int_equal(tlm_cublas_matmul(&cuda, &rt, &product, "mlp.tlm:1:1"), TLM_ERR_DEVICE);
+    assert_string_equal(rt.error, refusal);
     assert_null(tlm_cuda_stream(&cuda));
     tlm_cuda_touched(&cuda);
     tlm_cuda_close(&cuda);

@@ -96,23 +96,36 @@ static tlm_status product_begin(struct tlm_cuda_session *session, tlm_rt *rt, co
     return status;
 }
 
+/* Do the elements of one operand, or of the results, fit the uint32 of planned tensors?  Batch axes
+   that it is repeated along (stride 0; strides NULL: none) are not in memory.  An axis of 0 counts
+   as 1: it hides no other. */
+static bool product_tensor_fits(const tlm_cublas_product *product, uint32_t rows, uint32_t columns,
+                                const uint64_t *strides)
+{
+    const uint32_t rank = product->batch_rank;
+    uint64_t dims[TLM_MAX_RANK];
+    uint32_t count;
+
+    for (uint32_t i = 0; i < rank; i++)
+        dims[i] = strides && strides[i] == 0 ? 1 : product->batch_dims[i];
+    dims[rank] = rows;
+    dims[rank + 1] = columns;
+    for (uint32_t i = 0; i < rank + 2; i++)
+        dims[i] += dims[i] == 0;
+    return tlm_cuda_check_shape(rank + 2, dims, &count) == TLM_OK;
+}
+
 /* Everything cuBLAS counts in int, and the planned tensors in uint32. */
 static tlm_status product_check(const tlm_cublas_product *product, tlm_rt *rt, const char *place)
 {
-    uint64_t dims[TLM_MAX_RANK];
-    uint32_t count;
     bool fits = product->M <= INT32_MAX && product->N <= INT32_MAX && product->K <= INT32_MAX &&
                 product->batch_rank <= TLM_MAX_RANK - 2;
 
-    for (uint32_t i = 0; fits && i < product->batch_rank; i++) {
-        dims[i] = product->batch_dims[i];
-        fits = dims[i] <= INT32_MAX;
-    }
-    if (fits) {
-        dims[product->batch_rank] = product->M;
-        dims[product->batch_rank + 1] = product->N;
-        fits = tlm_cuda_check_shape(product->batch_rank + 2, dims, &count) == TLM_OK;
-    }
+    for (uint32_t i = 0; fits && i < product->batch_rank; i++)
+        fits = product->batch_dims[i] <= INT32_MAX;
+    fits = fits && product_tensor_fits(product, product->M, product->N, NULL) &&
+           product_tensor_fits(product, product->M, product->K, product->a_strides) &&
+           product_tensor_fits(product, product->K, product->N, product->b_strides);
     if (fits)
         return TLM_OK;
     return tlm_cuda_fail(rt->error, TLM_ERR_ARGUMENT,

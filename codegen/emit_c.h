@@ -42,10 +42,11 @@ struct tlmc_emit_body { /* a step body, shared by all steps with the same text *
     uint32_t stack;     /* CUDA: bytes a thread may have there */
 };
 
-struct tlmc_emit_use { /* a local pointer of the function being written */
+struct tlmc_emit_use { /* a local pointer of the function being written, or of a step in it */
     uint32_t value;
     bool written;
 };
+typedef TLMC_VEC(struct tlmc_emit_use) tlmc_emit_use_vec;
 
 struct tlmc_emit_table { /* a static const array */
     enum tlmc_dtype dtype;
@@ -76,12 +77,13 @@ struct tlmc_emit {
     uint32_t param_count;       /* module params that this emission has */
     const char **param_offsets; /* a module param: its enumerator */
     struct tlmc_strbuf tables_text, bodies_text, entries_text;
-    struct tlmc_writer tables, body;     /* onto the first two */
-    struct tlmc_strbuf statements;       /* of the function being written */
-    struct tlmc_writer entry;            /* onto them */
-    TLMC_VEC(struct tlmc_emit_use) uses; /* its pointers */
-    TLMC_VEC(const char *) headers;      /* of kernels, in order of first use */
-    TLMC_VEC(const char *) links;        /* of user capsules */
+    struct tlmc_writer tables, body; /* onto the first two */
+    struct tlmc_strbuf statements;   /* of the function being written */
+    struct tlmc_writer entry;        /* onto them */
+    tlmc_emit_use_vec uses;          /* its pointers */
+    tlmc_emit_use_vec step_uses;     /* those of the step being written, in the call's order */
+    TLMC_VEC(const char *) headers;  /* of kernels, in order of first use */
+    TLMC_VEC(const char *) links;    /* of user capsules */
     bool cuda;
     TLMC_VEC(const char *) device_headers; /* CUDA: of kernels, included by NAME.cu */
     TLMC_VEC(struct tlmc_emit_check) checks;

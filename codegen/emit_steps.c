@@ -1,7 +1,7 @@
 /* Entry points: one function for each phase of a form, one statement a plan step, read from top to
-   bottom.  Before a step stands what it is: nodes, place in the source, capsules and their trust,
-   values with their shapes.  A function begins with the pointers it uses.  More than
-   STEPS_A_FUNCTION steps are cut into parts at changes of scope. */
+   bottom.  Before a step stands what it is: its number in the plan, nodes, place in the source,
+   capsules and their trust, values with their shapes.  A function begins with the pointers it uses.
+   More than STEPS_A_FUNCTION steps are cut into parts at changes of scope. */
 #include "emit_c.h"
 
 #include "bind.h"
@@ -19,15 +19,21 @@ bool tlmc_emit_has_phase(const struct tlmc_emit_form *form, enum tlmc_phase phas
     return false;
 }
 
+static void add_use(struct tlmc_emit *e, tlmc_emit_use_vec *uses, uint32_t value, bool written)
+{
+    for (unsigned i = 0; i < uses->count; i++)
+        if (uses->items[i].value == value) {
+            uses->items[i].written |= written;
+            return;
+        }
+    TLMC_PUSH(e->arena, uses, ((struct tlmc_emit_use){ value, written }));
+}
+
 const char *tlmc_emit_use(struct tlmc_emit *e, struct tlmc_emit_form *form, uint32_t value,
                           bool written)
 {
-    for (unsigned i = 0; i < e->uses.count; i++)
-        if (e->uses.items[i].value == value) {
-            e->uses.items[i].written |= written;
-            return tlmc_emit_local(e, form, value);
-        }
-    TLMC_PUSH(e->arena, &e->uses, ((struct tlmc_emit_use){ value, written }));
+    add_use(e, &e->uses, value, written);
+    add_use(e, &e->step_uses, value, written);
     return tlmc_emit_local(e, form, value);
 }
 
@@ -47,53 +53,96 @@ static void append(struct tlmc_strbuf *out, const char *separator, const char *t
     tlmc_strbuf_printf(out, "%s%s", out->length ? separator : "", text);
 }
 
-static bool made_here(const struct tlmc_emit_form *form, const struct tlmc_step *step,
-                      uint32_t value)
+enum { MOST_VALUES = 16 }; /* of one list; longer ones end in "..." */
+
+struct values { /* what a step reads, or writes: "x: f32[1, 2], fc1_weight: f32[8, 2]" */
+    struct tlmc_strbuf text;
+    unsigned count;
+};
+
+static void add_value(struct values *list, const char *text, const char *also)
 {
-    for (uint32_t n = 0; n < step->node_count; n++)
-        if (form->graph->values[value].node == step->nodes[n])
-            return true;
-    return false;
+    if (++list->count <= MOST_VALUES)
+        tlmc_strbuf_printf(&list->text, "%s%s%s", list->text.length ? ", " : "", text, also);
+    else if (list->count == MOST_VALUES + 1)
+        tlmc_strbuf_add(&list->text, ", ...");
 }
 
-/* The values a step reads from outside and writes: "x: f32[1, 2], fc1.weight: f32[8, 2] -> h:
- * f32[1, 8]". */
-static void step_values(struct tlmc_emit *e, const struct tlmc_emit_form *form,
-                        const struct tlmc_step *step, struct tlmc_strbuf *out)
+/* A result, which may overwrite an operand. */
+static void add_result(struct tlmc_emit *e, const struct tlmc_emit_form *form, uint32_t value,
+                       struct values *writes)
 {
-    struct tlmc_strbuf reads = { 0 }, writes = { 0 };
+    const bool in_place = form->plan->values[value].storage != value;
 
-    if (step->kind == TLMC_STEP_UPDATES) { /* the leaves that are written */
-        for (uint32_t n = 0; n < step->node_count && n < 8; n++)
-            append(&writes, ", ",
-                   tlmc_emit_value_text(e, form, form->graph->nodes[step->nodes[n]].inputs[0]));
-        tlmc_strbuf_printf(out, "\n%s%s", tlmc_strbuf_text(&writes),
-                           step->node_count > 8 ? ", ..." : "");
-        tlmc_strbuf_free(&writes);
-        return;
-    }
-    for (uint32_t n = 0; n < step->node_count && step->node_count <= 8; n++) {
+    add_value(writes, tlmc_emit_value_text(e, form, value), in_place ? " in place" : "");
+}
+
+/* Of a call: its operands, the product's as they are really read. */
+static void call_values(struct tlmc_emit *e, const struct tlmc_emit_form *form,
+                        const struct tlmc_step *step, struct values *reads, struct values *writes)
+{
+    for (uint32_t n = 0; n < step->node_count; n++) {
         const struct tlmc_node *node = &form->graph->nodes[step->nodes[n]];
 
         for (uint32_t i = 0; i < node->input_count; i++) {
-            const uint32_t value = node->inputs[i];
+            const bool folded = i < 2 && step->operands[i] != TLMC_NONE;
+            const uint32_t value = folded ? step->operands[i] : node->inputs[i];
 
-            if (value != TLMC_NONE && form->plan->values[value].place != TLMC_PLACE_NONE &&
-                !made_here(form, step, value))
-                append(&reads, ", ", tlmc_emit_value_text(e, form, value));
+            if (value != TLMC_NONE && form->plan->values[value].place != TLMC_PLACE_NONE)
+                add_value(reads, tlmc_emit_value_text(e, form, value), "");
         }
         for (uint32_t i = 0; i < node->result_count; i++)
             if (form->plan->values[node->first_result + i].place != TLMC_PLACE_NONE)
-                append(&writes, ", ", tlmc_emit_value_text(e, form, node->first_result + i));
+                add_result(e, form, node->first_result + i, writes);
     }
-    if (reads.length || writes.length)
-        tlmc_strbuf_printf(out, "\n%s%s%s", tlmc_strbuf_text(&reads),
-                           writes.length ? reads.length ? " -> " : "-> " : "",
-                           tlmc_strbuf_text(&writes));
-    tlmc_strbuf_free(&reads);
-    tlmc_strbuf_free(&writes);
 }
 
+/* Of a loop over several nodes: its pointers, then the numbers in its body. */
+static void loop_values(struct tlmc_emit *e, const struct tlmc_emit_form *form,
+                        const struct tlmc_step *step, struct values *reads, struct values *writes)
+{
+    for (unsigned i = 0; i < e->step_uses.count; i++) {
+        const struct tlmc_emit_use *use = &e->step_uses.items[i];
+
+        if (use->written)
+            add_result(e, form, use->value, writes);
+        else
+            add_value(reads, tlmc_emit_value_text(e, form, use->value), "");
+    }
+    for (uint32_t n = 0; n < step->node_count; n++) {
+        const struct tlmc_node *node = &form->graph->nodes[step->nodes[n]];
+
+        for (uint32_t i = 0; i < node->input_count; i++)
+            if (tlmc_emit_is_literal(form, node->inputs[i]))
+                add_value(reads, tlmc_emit_literal(e, form, node->inputs[i]), "");
+    }
+}
+
+/* "x: f32[1, 2], fc1_weight: f32[8, 2] -> h: f32[1, 8]", in the order of the statement below; of
+   updates the leaves that are written. */
+static void step_values(struct tlmc_emit *e, const struct tlmc_emit_form *form,
+                        const struct tlmc_step *step, struct tlmc_strbuf *out)
+{
+    struct values reads = { 0 }, writes = { 0 };
+
+    if (step->kind == TLMC_STEP_UPDATES)
+        for (uint32_t n = 0; n < step->node_count; n++)
+            add_value(&writes,
+                      tlmc_emit_value_text(e, form, form->graph->nodes[step->nodes[n]].inputs[0]),
+                      "");
+    else if (step->node_count > 1)
+        loop_values(e, form, step, &reads, &writes);
+    else
+        call_values(e, form, step, &reads, &writes);
+    if (reads.count || writes.count)
+        tlmc_strbuf_printf(out, "\n%s%s%s", tlmc_strbuf_text(&reads.text),
+                           writes.count ? reads.count ? " -> " : "-> " : "",
+                           tlmc_strbuf_text(&writes.text));
+    tlmc_strbuf_free(&reads.text);
+    tlmc_strbuf_free(&writes.text);
+}
+
+/* The step's number is that of `tlmc plan --steps` and of the memory plan. */
 static void step_comment(struct tlmc_emit *e, const struct tlmc_emit_form *form,
                          const struct tlmc_step *step)
 {
@@ -115,8 +164,9 @@ static void step_comment(struct tlmc_emit *e, const struct tlmc_emit_form *form,
         tlmc_strbuf_add(&ops, ", ...");
     if (step->kind_count > 1)
         tlmc_strbuf_printf(&ops, " in %u kinds", step->kind_count);
-    tlmc_strbuf_printf(&text, "%s  %s  %s%s%s", node_range(e, step), tlmc_strbuf_text(&ops),
-                       tlmc_emit_place(e, first->span), first->scope && *first->scope ? " in " : "",
+    tlmc_strbuf_printf(&text, "s%u %s  %s  %s%s%s", (unsigned)(step - form->plan->steps),
+                       node_range(e, step), tlmc_strbuf_text(&ops), tlmc_emit_place(e, first->span),
+                       first->scope && *first->scope ? " in " : "",
                        first->scope ? first->scope : "");
     if (capsules.length)
         tlmc_strbuf_printf(&text, "  %s", tlmc_strbuf_text(&capsules));
@@ -183,16 +233,24 @@ static void emit_call(struct tlmc_emit *e, struct tlmc_emit_form *form,
     tlmc_call_end(&call);
 }
 
+/* The comment says what the code uses, so the code is written first. */
 static void emit_step(struct tlmc_emit *e, struct tlmc_emit_form *form,
                       const struct tlmc_step *step)
 {
-    step_comment(e, form, step);
+    struct tlmc_strbuf code = { 0 };
+
+    e->step_uses.count = 0;
+    e->entry.out = &code;
     switch (step->kind) {
     case TLMC_STEP_NOTHING: break;
     case TLMC_STEP_CALL:
     case TLMC_STEP_UPDATES: emit_call(e, form, step); break;
     case TLMC_STEP_POINTWISE: tlmc_emit_pointwise(e, form, step); break;
     }
+    e->entry.out = &e->statements;
+    step_comment(e, form, step);
+    tlmc_strbuf_add(&e->statements, tlmc_strbuf_text(&code));
+    tlmc_strbuf_free(&code);
 }
 
 /* ---- functions */
@@ -374,8 +432,8 @@ static void emit_cuda_phase(struct tlmc_emit *e, struct tlmc_emit_form *form, co
     end_function(e, form, tlmc_emit_printf(e, "static tlm_status %s(void *model)", enqueue),
                  tlmc_emit_printf(e, "struct %s *const m = (struct %s *)model;\n", e->model,
                                   e->model));
-    tlmc_strbuf_printf(&e->entries_text, "/* %s */\n", p->comment);
     tlmc_writer_init(&out, &e->entries_text);
+    tlmc_write_comment(&out, p->comment);
     tlmc_write(&out, "tlm_status %{name}(%{model} *m)\n{\n", "name", p->name, "model", e->model);
     out.indent = 1;
     tlmc_write_text(&out, p->before);
@@ -397,6 +455,7 @@ static void emit_phase(struct tlmc_emit *e, struct tlmc_emit_form *form, const s
 {
     const char **parts = NULL;
     uint32_t part_count = 0;
+    struct tlmc_writer out;
 
     if (active_steps(form, p->phase) > STEPS_A_FUNCTION)
         parts = emit_parts(e, form, p->phase, p->name + strlen(e->model) + 1, &part_count);
@@ -408,7 +467,9 @@ static void emit_phase(struct tlmc_emit *e, struct tlmc_emit_form *form, const s
     tlmc_write_text(&e->entry, p->before);
     emit_all_steps(e, form, p->phase, parts, part_count);
     tlmc_write_text(&e->entry, p->after);
-    tlmc_strbuf_printf(&e->entries_text, "/* %s */\n", p->comment);
+    tlmc_writer_init(&out, &e->entries_text);
+    tlmc_write_comment(&out, p->comment);
+    tlmc_writer_end(&out);
     end_function(e, form, tlmc_emit_printf(e, "tlm_status %s(%s *m)", p->name, e->model), "");
 }
 
@@ -421,6 +482,18 @@ static const char *order_check(struct tlmc_emit *e, const char *prefix, const ch
                             "    return tlm_order_error(&m->rt, \"%s_%s needs %s_%s "
                             "just before it\");\n",
                             done, prefix, call, prefix, needs);
+}
+
+/* What the update phase does. */
+static const char *update_comment(struct tlmc_emit *e, bool accumulates)
+{
+    const enum tlmc_clip clip = e->module->train.clip;
+
+    return tlmc_emit_printf(e, "%s from %s and the step's scalars%s.",
+                            clip == TLMC_CLIP_NONE ? "Updates the parameters"
+                                                   : "Clips, and updates the parameters",
+                            accumulates ? "the sums of their gradients" : "their gradients",
+                            accumulates ? "; clears the sums" : "");
 }
 
 static void emit_training(struct tlmc_emit *e, struct tlmc_emit_form *form)
@@ -439,8 +512,7 @@ static void emit_training(struct tlmc_emit *e, struct tlmc_emit_form *form)
         "m->done = DONE_NOTHING;\n"
     };
     const struct phase step = {
-        TLMC_UPDATE_PHASE, tlmc_emit_printf(e, "%s_step", prefix),
-        "Clips and updates the parameters from their gradients and the step's scalars.",
+        TLMC_UPDATE_PHASE, tlmc_emit_printf(e, "%s_step", prefix), update_comment(e, accumulates),
         accumulates ? "" : order_check(e, prefix, "step", "backward", "DONE_BACKWARD"),
         "m->done = DONE_NOTHING;\n"
         "m->rt.step++;\n"

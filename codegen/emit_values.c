@@ -241,8 +241,18 @@ struct offset {
     const char *note;
 };
 
+/* "    NAME = 64," and its note: behind it, or where the line is too long for that, below. */
+static void put_offset(struct tlmc_strbuf *out, const char *definition, const char *note)
+{
+    const bool below = note && strlen(definition) + strlen(note) + 7 > TLMC_WRITER_COLUMNS;
+
+    tlmc_strbuf_printf(out, "%s%s%s%s\n", definition, note ? below ? "\n        /* " : " /* " : "",
+                       note ? note : "", note ? " */" : "");
+}
+
 /* An enumerator holds an int; what is larger becomes a macro. */
-static void put_offsets(struct tlmc_strbuf *out, const struct offset *rows, unsigned count)
+static void put_offsets(struct tlmc_emit *e, struct tlmc_strbuf *out, const struct offset *rows,
+                        unsigned count)
 {
     unsigned in_enum = 0;
 
@@ -252,17 +262,28 @@ static void put_offsets(struct tlmc_strbuf *out, const struct offset *rows, unsi
         tlmc_strbuf_add(out, "enum {\n");
         for (unsigned i = 0; i < count; i++)
             if (rows[i].bytes <= INT32_MAX)
-                tlmc_strbuf_printf(out, "    %s = %llu,%s%s%s\n", rows[i].name,
-                                   (unsigned long long)rows[i].bytes, rows[i].note ? " /* " : "",
-                                   rows[i].note ? rows[i].note : "", rows[i].note ? " */" : "");
+                put_offset(out,
+                           tlmc_emit_printf(e, "    %s = %llu,", rows[i].name,
+                                            (unsigned long long)rows[i].bytes),
+                           rows[i].note);
         tlmc_strbuf_add(out, "};\n");
     }
     for (unsigned i = 0; i < count; i++)
         if (rows[i].bytes > INT32_MAX)
-            tlmc_strbuf_printf(out, "#define %s ((size_t)%llu)%s%s%s\n", rows[i].name,
-                               (unsigned long long)rows[i].bytes, rows[i].note ? " /* " : "",
-                               rows[i].note ? rows[i].note : "", rows[i].note ? " */" : "");
+            put_offset(out,
+                       tlmc_emit_printf(e, "#define %s ((size_t)%llu)", rows[i].name,
+                                        (unsigned long long)rows[i].bytes),
+                       rows[i].note);
     tlmc_strbuf_char(out, '\n');
+}
+
+static void put_title(struct tlmc_strbuf *out, const char *text)
+{
+    struct tlmc_writer w;
+
+    tlmc_writer_init(&w, out);
+    tlmc_write_comment(&w, text);
+    tlmc_writer_end(&w);
 }
 
 static bool lives_in_weights(enum tlmc_param_kind kind)
@@ -292,7 +313,7 @@ static void param_offsets(struct tlmc_emit *e, bool weights, struct tlmc_strbuf 
     tlmc_strbuf_printf(out, "/* Offsets in the %s block, in bytes.%s */\n",
                        weights ? "weights" : "state",
                        weights ? "" : "  The model's own struct comes first.");
-    put_offsets(out, rows, count);
+    put_offsets(e, out, rows, count);
 }
 
 /* Storages of the arena in order of offset, then of first use. */
@@ -327,7 +348,7 @@ static const char *lifetime(struct tlmc_emit *e, const struct tlmc_emit_form *fo
 {
     const struct tlmc_placement *p = &form->plan->values[storage];
 
-    return tlmc_emit_printf(e, "%zu bytes, steps %u..%u, %s", p->bytes, p->first_step, p->last_step,
+    return tlmc_emit_printf(e, "%zu bytes, s%u..s%u, %s", p->bytes, p->first_step, p->last_step,
                             tlmc_emit_value_text(e, form, storage));
 }
 
@@ -348,13 +369,13 @@ void tlmc_emit_memory(struct tlmc_emit *e, struct tlmc_strbuf *out)
         for (uint32_t i = 0; i < count; i++)
             rows[i] = (struct offset){ form->offsets[ids[i]], form->plan->values[ids[i]].offset,
                                        lifetime(e, form, ids[i]) };
-        tlmc_strbuf_printf(
-            out,
-            "/* Memory plan of %s: offsets in the activations %s, in bytes.  Planned %zu, "
-            "lower bound %zu. */\n",
-            form->run, e->cuda ? "on the device" : "block", form->plan->arena_bytes,
-            form->plan->lower_bound);
-        put_offsets(out, rows, count);
+        put_title(out, tlmc_emit_printf(e,
+                                        "Memory plan of %s: offsets in the activations %s, in "
+                                        "bytes, and the steps that need them.  Planned %zu, lower "
+                                        "bound %zu.",
+                                        form->run, e->cuda ? "on the device" : "block",
+                                        form->plan->arena_bytes, form->plan->lower_bound));
+        put_offsets(e, out, rows, count);
     }
 }
 

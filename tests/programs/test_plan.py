@@ -1,4 +1,6 @@
 """The report of tlmc plan and --show-backend: format, order, folds, devices; JSON and DOT that other programs read."""
+import re
+
 from lib import *
 
 CHAPTER = ["reshape", "permute", "matmul", "broadcast", "add", "relu", "mse_loss"]
@@ -77,6 +79,19 @@ def lists(folder):
     tlmc("ops", "frobnicate").fails(1, "no op")
 
 
+def steps_agree(folder):
+    """NAME.c numbers its steps as the plan does, and says "in place" where the plan does."""
+    for device in ("cpu", "cuda"):
+        tlmc("emit", example("char_gpt"), "--device", device, "-o", folder).ok()
+        code = re.sub(r"\s+", " ", open(folder + "/char_gpt.c").read())
+        comments = re.findall(r"/\* (s\d+ n\d+(?:\.\.n\d+)?) (.*?) \*/", code)
+        plan = tlmc("plan", example("char_gpt"), "--device", device, "--steps").ok().out
+        lines = re.findall(r"^  (s\d+ n\d+(?:\.\.n\d+)?) (.*)$", plan, re.M)
+        check(len(lines) > 100, "steps of the plan")
+        said = [sorted((head, text.count(" in place")) for head, text in steps) for steps in (comments, lines)]
+        equal(said[0], said[1], f"steps and what they overwrite, {device}")
+
+
 def same_plan_twice(folder):
     for options in ([], ["--format", "json"], ["--steps"]):
         a, b = (tlmc("plan", example("char_gpt"), *options).ok().out for _ in range(2))
@@ -106,4 +121,4 @@ def beyond_a_launch(folder):
     check("matmul: native_cuda.matmul" in r.out and "cublas.matmul refused: admit(an axis of 3000000000 exceeds 2147483647)" in r.out, r.out)
 
 
-main(chapter_report, vendor_report, each_op_once, contracts_and_steps, other_formats, lists, same_plan_twice, beyond_a_launch)
+main(chapter_report, vendor_report, each_op_once, contracts_and_steps, other_formats, lists, steps_agree, same_plan_twice, beyond_a_launch)

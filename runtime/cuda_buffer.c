@@ -170,28 +170,37 @@ static tlm_status buffer_flush(char *error)
 }
 
 /* Has the work before the block's release passed? */
-static bool buffer_is_idle(const struct buffer_block *block)
+static tlm_status buffer_is_idle(const struct buffer_block *block, bool *idle, char *error)
 {
-    if (cudaEventQuery(block->event) == cudaSuccess)
-        return true;
+    const cudaError_t code = cudaEventQuery(block->event);
+
+    *idle = code == cudaSuccess;
+    if (code != cudaErrorNotReady)
+        return tlm_cuda_result(error, code, "cuda buffer", "cudaEventQuery of a released block");
     cudaGetLastError(); /* "not ready" is no error to remember */
-    return false;
+    return TLM_OK;
 }
 
-/* Takes a cached block of exactly this size, or NULL. */
-static struct buffer_block *buffer_reuse(uint64_t bytes, int device)
+/* Takes a cached block of exactly this size into *out, or NULL. */
+static tlm_status buffer_reuse(struct buffer_block **out, uint64_t bytes, int device, char *error)
 {
+    *out = NULL;
     for (struct buffer_block **at = &buffer_all.cache; *at; at = &(*at)->next) {
         struct buffer_block *const block = *at;
+        bool idle;
 
-        if (block->bytes != bytes || block->device != device || !buffer_is_idle(block))
+        if (block->bytes != bytes || block->device != device)
+            continue;
+        TLM_TRY(buffer_is_idle(block, &idle, error));
+        if (!idle)
             continue;
         *at = block->next;
         block->next = NULL;
         buffer_all.stats.cache_bytes -= bytes;
-        return block;
+        *out = block;
+        return TLM_OK;
     }
-    return NULL;
+    return TLM_OK;
 }
 
 /* cudaMalloc; short memory first costs the cache, then is an error with the figures. */
@@ -222,15 +231,16 @@ static tlm_status buffer_malloc(struct buffer_block *block, char *error)
 /* A block of this size, out of the cache or new. */
 static tlm_status buffer_acquire(struct buffer_block **out, uint64_t bytes, char *error)
 {
-    struct buffer_block *block;
+    struct buffer_block *block = NULL;
     int device = 0;
     tlm_status status =
         tlm_cuda_result(error, cudaGetDevice(&device), "cuda buffer", "cudaGetDevice");
 
     *out = NULL;
+    if (status == TLM_OK && bytes > 0)
+        status = buffer_reuse(&block, bytes, device, error);
     if (status != TLM_OK)
         return status;
-    block = bytes > 0 ? buffer_reuse(bytes, device) : NULL;
     if (!block) {
         block = calloc(1, sizeof *block);
         if (!block)

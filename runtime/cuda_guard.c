@@ -137,8 +137,9 @@ void tlm_cuda_cause_text(tlm_cuda_cause cause, int driver, int runtime, const ch
         return;
     case TLM_CUDA_CAUSE_NO_DRIVER:
         snprintf(text, TLM_ERROR_BYTES,
-                 GUARD_UNUSABLE "no NVIDIA driver is installed (there is no libcuda.so.1); install "
-                                "one for CUDA %d.%d or newer",
+                 GUARD_UNUSABLE
+                 "no NVIDIA driver can be loaded (libcuda.so.1 is missing or broken); "
+                 "install one for CUDA %d.%d or newer",
                  runtime / 1000, runtime % 1000 / 10);
         return;
     case TLM_CUDA_CAUSE_DRIVER_TOO_OLD:

@@ -55,9 +55,9 @@ static tlm_status open_no_code(const tlm_cuda_needs *needs, int major, int minor
 
     open_list_images(needs, list, sizeof list);
     return tlm_cuda_fail(error, TLM_ERR_DEVICE,
-                         "%s: no code for this device, sm_%d%d: the program has %s; build it with "
+                         "no code for this device, sm_%d%d: the program has %s; build it with "
                          "--arch %d%d",
-                         needs->model, major, minor, *list ? list : "none", major, minor);
+                         major, minor, *list ? list : "none", major, minor);
 }
 
 /* Loads the image for this device.  The driver keeps a copy of what it loads. */
@@ -71,13 +71,13 @@ static tlm_status open_library(struct tlm_cuda_session *session, char *error)
         tlm_cuda_result(error,
                         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor,
                                                session->device),
-                        needs->model, "cudaDeviceGetAttribute");
+                        NULL, "cudaDeviceGetAttribute");
 
     if (status == TLM_OK)
         status = tlm_cuda_result(error,
                                  cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor,
                                                         session->device),
-                                 needs->model, "cudaDeviceGetAttribute");
+                                 NULL, "cudaDeviceGetAttribute");
     for (uint32_t i = 0; status == TLM_OK && i < *needs->image_count; i++)
         if (open_is_better(&needs->images[i], image, (uint32_t)(10 * major + minor)))
             image = &needs->images[i];
@@ -88,7 +88,7 @@ static tlm_status open_library(struct tlm_cuda_session *session, char *error)
     code = cudaLibraryLoadData(&session->library, image->data, NULL, NULL, 0, NULL, NULL, 0);
     if (code == cudaErrorNoKernelImageForDevice)
         return open_no_code(needs, major, minor, error);
-    return tlm_cuda_result(error, code, needs->model, "cudaLibraryLoadData of the kernels");
+    return tlm_cuda_result(error, code, NULL, "cudaLibraryLoadData of the kernels");
 }
 
 /* Looks one kernel up.  Asking for its attributes also loads its code, which the driver would else
@@ -96,7 +96,6 @@ static tlm_status open_library(struct tlm_cuda_session *session, char *error)
 static tlm_status open_kernel(struct tlm_cuda_session *session, uint32_t number, char *error)
 {
     const tlm_cuda_kernel *const kernel = &session->needs->kernels[number];
-    const char *const model = session->needs->model;
     struct cudaFuncAttributes attributes;
     tlm_status status;
     char doing[128];
@@ -105,17 +104,16 @@ static tlm_status open_kernel(struct tlm_cuda_session *session, uint32_t number,
     status = tlm_cuda_result(error,
                              cudaLibraryGetKernel(&session->kernels[number], session->library,
                                                   kernel->name),
-                             model, doing);
+                             NULL, doing);
     if (status == TLM_OK)
         status = tlm_cuda_result(error,
                                  cudaFuncGetAttributes(&attributes,
                                                        (const void *)session->kernels[number]),
-                                 model, doing);
+                                 NULL, doing);
     if (status == TLM_OK && (uint32_t)attributes.maxThreadsPerBlock < kernel->threads)
-        status =
-            tlm_cuda_fail(error, TLM_ERR_DEVICE,
-                          "%s: %s runs with %d threads a block on this device, %u are needed",
-                          model, doing, attributes.maxThreadsPerBlock, (unsigned)kernel->threads);
+        status = tlm_cuda_fail(error, TLM_ERR_DEVICE,
+                               "%s runs with %d threads a block on this device, %u are needed",
+                               doing, attributes.maxThreadsPerBlock, (unsigned)kernel->threads);
     return status;
 }
 
@@ -155,8 +153,7 @@ static tlm_status open_arena(tlm_cuda *cuda, char *error)
         !open_part(&total, needs->tables_bytes, &tables) ||
         !open_part(&total, session->step_bytes, &step) ||
         !open_part(&total, 4 * sizeof(uint32_t), &fault))
-        return tlm_cuda_fail(error, TLM_ERR_MEMORY, "%s: more memory than there are addresses",
-                             needs->model);
+        return tlm_cuda_fail(error, TLM_ERR_MEMORY, "more memory than there are addresses");
     status = tlm_cuda_buffer_new(&session->arena, total, error);
     if (status != TLM_OK)
         return status;
@@ -202,7 +199,7 @@ static tlm_status open_staging(struct tlm_cuda_session *session, char *error)
     status =
         tlm_cuda_result(error,
                         cudaHostAlloc(&pinned, total + 4 * sizeof(uint32_t), cudaHostAllocDefault),
-                        needs->model, "cudaHostAlloc of the staging memory");
+                        NULL, "cudaHostAlloc of the staging memory");
     if (status != TLM_OK)
         return status;
     session->pinned = pinned;
@@ -212,7 +209,7 @@ static tlm_status open_staging(struct tlm_cuda_session *session, char *error)
         status = tlm_cuda_result(error,
                                  cudaEventCreateWithFlags(&session->slots[i].event,
                                                           cudaEventDisableTiming),
-                                 needs->model, "cudaEventCreateWithFlags");
+                                 NULL, "cudaEventCreateWithFlags");
     }
     return status;
 }
@@ -232,10 +229,10 @@ static tlm_status open_fill_tables(tlm_cuda *cuda, char *error)
                                      cudaMemcpyAsync(cuda->tables + table->device, table->data,
                                                      table->bytes, cudaMemcpyHostToDevice,
                                                      session->stream),
-                                     needs->model, "cudaMemcpyAsync of the constants");
+                                     NULL, "cudaMemcpyAsync of the constants");
     }
     if (status == TLM_OK)
-        status = tlm_cuda_result(error, cudaStreamSynchronize(session->stream), needs->model,
+        status = tlm_cuda_result(error, cudaStreamSynchronize(session->stream), NULL,
                                  "cudaStreamSynchronize of the constants");
     return status;
 }
@@ -263,19 +260,19 @@ static tlm_status open_probe(tlm_cuda *cuda, char *error)
     status = tlm_cuda_result(error,
                              cudaLaunchKernelExC(&launch, session->kernels[needs->kernel_count - 1],
                                                  parameters),
-                             needs->model, "launch of the arithmetic's probe");
+                             NULL, "launch of the arithmetic's probe");
     if (status == TLM_OK)
         status = tlm_cuda_result(error,
                                  cudaMemcpyAsync(session->pinned, cuda->fault, sizeof found,
                                                  cudaMemcpyDeviceToHost, session->stream),
-                                 needs->model, "cudaMemcpyAsync of the arithmetic's probe");
+                                 NULL, "cudaMemcpyAsync of the arithmetic's probe");
     if (status == TLM_OK)
         status = tlm_cuda_result(error,
                                  cudaMemsetAsync(cuda->fault, 0, 4 * sizeof *cuda->fault,
                                                  session->stream),
-                                 needs->model, "cudaMemsetAsync of the fault");
+                                 NULL, "cudaMemsetAsync of the fault");
     if (status == TLM_OK)
-        status = tlm_cuda_result(error, cudaStreamSynchronize(session->stream), needs->model,
+        status = tlm_cuda_result(error, cudaStreamSynchronize(session->stream), NULL,
                                  "the arithmetic's probe");
     if (status != TLM_OK)
         return status;
@@ -284,9 +281,8 @@ static tlm_status open_probe(tlm_cuda *cuda, char *error)
         session->fault[i] = 0;
     if (found != 1)
         return tlm_cuda_fail(error, TLM_ERR_ARITHMETIC,
-                             "%s: the device's binary32 arithmetic is contracted, flushed or not "
-                             "rounded to nearest",
-                             needs->model);
+                             "the device's binary32 arithmetic is contracted, flushed or not "
+                             "rounded to nearest");
     return TLM_OK;
 }
 
@@ -298,9 +294,9 @@ static tlm_status open_check_options(const tlm_cuda_needs *needs, char *error)
     if (!needs->undefined_reduction || !tlm_cuda_get_deterministic_reductions())
         return TLM_OK;
     return tlm_cuda_fail(error, TLM_ERR_DEVICE,
-                         "%s: deterministic reductions are asked for, but the order of %s is not "
+                         "deterministic reductions are asked for, but the order of %s is not "
                          "defined; build the program with --deterministic",
-                         needs->model, needs->undefined_reduction);
+                         needs->undefined_reduction);
 }
 
 static struct tlm_cuda_session *open_new(const tlm_cuda_needs *needs)
@@ -322,14 +318,13 @@ static struct tlm_cuda_session *open_new(const tlm_cuda_needs *needs)
 static tlm_status open_all(tlm_cuda *cuda, char *error)
 {
     struct tlm_cuda_session *const session = cuda->session;
-    const char *const model = session->needs->model;
     tlm_status status =
-        tlm_cuda_result(error, cudaGetDevice(&session->device), model, "cudaGetDevice");
+        tlm_cuda_result(error, cudaGetDevice(&session->device), NULL, "cudaGetDevice");
 
     if (status == TLM_OK)
         status = tlm_cuda_result(error,
                                  cudaStreamCreateWithFlags(&session->stream, cudaStreamNonBlocking),
-                                 model, "cudaStreamCreateWithFlags");
+                                 NULL, "cudaStreamCreateWithFlags");
     if (status == TLM_OK)
         status = open_load(session, error);
     if (status == TLM_OK)
@@ -360,15 +355,14 @@ tlm_status tlm_cuda_open(tlm_cuda *cuda, const tlm_cuda_needs *needs, const tlm_
         return tlm_cuda_fail(error, TLM_ERR_DEVICE, "%s", text);
     session = open_new(needs);
     if (!session)
-        return tlm_cuda_fail(error, TLM_ERR_MEMORY, "%s: no memory for the session", needs->model);
+        return tlm_cuda_fail(error, TLM_ERR_MEMORY, "no memory for the session");
     cuda->session = session;
     session->host_weights = weights;
     session->host_state = state;
     session->io = io;
     session->no_graph = options->no_graph != 0;
     if (!session->kernels || !session->outputs || !session->ran || !session->phases)
-        status =
-            tlm_cuda_fail(error, TLM_ERR_MEMORY, "%s: no memory for the session", needs->model);
+        status = tlm_cuda_fail(error, TLM_ERR_MEMORY, "no memory for the session");
     if (status == TLM_OK)
         status = open_all(cuda, error);
     if (status != TLM_OK)

@@ -11,8 +11,9 @@ tlm_status tlm_cuda_result(char *error, cudaError_t code, const char *place, con
     if (code == cudaSuccess)
         return TLM_OK;
     cudaGetLastError(); /* an error that was reported must not be found again by someone else */
-    return tlm_cuda_fail(error, TLM_ERR_DEVICE, "%s: %s: %s (%s)", place, cudaGetErrorName(code),
-                         cudaGetErrorString(code), doing);
+    return tlm_cuda_fail(error, TLM_ERR_DEVICE, "%s%s%s: %s (%s)", place ? place : "",
+                         place ? ": " : "", cudaGetErrorName(code), cudaGetErrorString(code),
+                         doing);
 }
 
 /* The same code means "no driver" and "old driver"; the driver's version tells which. */

@@ -33,7 +33,7 @@ tlm_status tlm_cuda_usable(const tlm_cuda *cuda, tlm_rt *rt)
 static tlm_status run_broke(struct tlm_cuda_session *session, tlm_rt *rt, cudaError_t code,
                             const char *doing)
 {
-    return tlm_cuda_broke(session, rt, code, session->needs->model, doing);
+    return tlm_cuda_broke(session, rt, code, NULL, doing);
 }
 
 /* Makes the session's device the thread's. */
@@ -62,8 +62,8 @@ static tlm_status run_report_fault(tlm_cuda *cuda, tlm_rt *rt)
                       "cudaMemsetAsync of the fault"));
     if (fault[1] >= needs->check_count)
         return tlm_cuda_fail(rt->error, TLM_ERR_DEVICE,
-                             "%s: the device reports check %u, the model has %u", needs->model,
-                             (unsigned)fault[1], (unsigned)needs->check_count);
+                             "the device reports check %u, the model has %u", (unsigned)fault[1],
+                             (unsigned)needs->check_count);
     memcpy(&value, &fault[3], sizeof value);
     return tlm_index_error(rt, value, fault[2], needs->checks[fault[1]].limit,
                            needs->checks[fault[1]].tensor, needs->checks[fault[1]].place);
@@ -303,9 +303,8 @@ static tlm_status run_phase(tlm_cuda *cuda, tlm_rt *rt, struct tlm_cuda_phase *p
     }
     if (phase->form != session->now_form)
         return tlm_cuda_fail(rt->error, TLM_ERR_ARGUMENT,
-                             "%s: a phase was captured with form %u and is run with %u",
-                             session->needs->model, (unsigned)phase->form,
-                             (unsigned)session->now_form);
+                             "a phase was captured with form %u and is run with %u",
+                             (unsigned)phase->form, (unsigned)session->now_form);
     if (phase->uploads)
         TLM_TRY(run_upload_slot(cuda, rt));
     return run_broke(session, rt, cudaGraphLaunch(phase->graph, session->stream),
@@ -321,13 +320,14 @@ tlm_status tlm_cuda_run(tlm_cuda *cuda, tlm_rt *rt, uint32_t phase, uint32_t for
     TLM_TRY(run_begin(cuda, rt));
     if (phase >= session->needs->phase_count ||
         (form >= session->needs->form_count && form != TLM_CUDA_NO_FORM))
-        return tlm_cuda_fail(rt->error, TLM_ERR_ARGUMENT, "%s: no phase %u or form %u",
-                             session->needs->model, (unsigned)phase, (unsigned)form);
+        return tlm_cuda_fail(rt->error, TLM_ERR_ARGUMENT, "no phase %u or form %u", (unsigned)phase,
+                             (unsigned)form);
     stages = !session->phases[phase].graph || session->phases[phase].uploads;
     if (stages)
         TLM_TRY(run_take_slot(cuda, rt));
-    /* An earlier fault is seen here as soon as it was copied, at most three runs of this kind late.
-       Updates behind it did nothing. */
+    /* An earlier fault is seen here as soon as it was copied.  A slot is free again when the run
+       that used it before, two staged runs ago, has begun: so at most three staged runs late, in
+       training in the update of the next step.  Updates behind the fault did nothing. */
     if (session->fault[0] != 0)
         TLM_TRY(run_settle(cuda, rt));
     TLM_TRY(run_take_blocks(cuda, rt));
@@ -348,8 +348,7 @@ static tlm_status run_check_enqueueing(const tlm_cuda *cuda, tlm_rt *rt)
 {
     TLM_TRY(tlm_cuda_usable(cuda, rt));
     if (!cuda->session->now)
-        return tlm_cuda_fail(rt->error, TLM_ERR_STATE, "%s: work for the device outside of a run",
-                             cuda->session->needs->model);
+        return tlm_cuda_fail(rt->error, TLM_ERR_STATE, "work for the device outside of a run");
     return TLM_OK;
 }
 
@@ -360,8 +359,7 @@ tlm_status tlm_cuda_upload(tlm_cuda *cuda, tlm_rt *rt, uint32_t form)
     TLM_TRY(run_check_enqueueing(cuda, rt));
     if (session->enqueued > 0 || form != session->now_form)
         return tlm_cuda_fail(rt->error, TLM_ERR_STATE,
-                             "%s: an upload that is not the first of its run, or of another form",
-                             session->needs->model);
+                             "an upload that is not the first of its run, or of another form");
     session->now->uploads = true;
     return session->capturing ? TLM_OK : run_upload_slot(cuda, rt);
 }
@@ -378,8 +376,7 @@ tlm_status tlm_cuda_download(tlm_cuda *cuda, tlm_rt *rt, uint32_t form)
         outputs = &session->needs->forms[form];
         at = session->pinned + session->outputs[form];
     } else if (form != TLM_CUDA_NO_FORM) {
-        return tlm_cuda_fail(rt->error, TLM_ERR_ARGUMENT, "%s: no form %u", session->needs->model,
-                             (unsigned)form);
+        return tlm_cuda_fail(rt->error, TLM_ERR_ARGUMENT, "no form %u", (unsigned)form);
     }
     for (uint32_t i = 0; outputs && i < outputs->output_count; i++) {
         const tlm_cuda_span *const span = &outputs->outputs[i];
@@ -462,8 +459,7 @@ tlm_status tlm_cuda_enter_library(tlm_cuda *cuda, tlm_rt *rt)
     if (!session->capturing || session->now->warm)
         return TLM_OK;
     session->cold = true;
-    return tlm_cuda_fail(rt->error, TLM_ERR_STATE, "%s: a library before its first call",
-                         session->needs->model);
+    return tlm_cuda_fail(rt->error, TLM_ERR_STATE, "a library before its first call");
 }
 
 void tlm_cuda_touched(tlm_cuda *cuda)

@@ -250,6 +250,26 @@ static void test_every_call_fails(void **state)
     }
 }
 
+/* A failure that the event of a cached block tells is told by who wanted the block. */
+static void test_failing_event(void **state)
+{
+    char error[TLM_ERROR_BYTES] = "";
+    tlm_cuda_buffer *a = buffer_of(100);
+
+    (void)state;
+    release(a);
+    tlm_host_fail(2); /* cudaGetDevice, cudaEventQuery */
+    assert_int_equal(tlm_cuda_buffer_new(&a, 100, error), TLM_ERR_DEVICE);
+    tlm_host_fail(0);
+    assert_null(a);
+    assert_non_null(strstr(error, "(cudaEventQuery of a released block)"));
+    assert_int_equal(stats_now().cache_bytes, 100); /* it is still there */
+    a = buffer_of(100);
+    assert_int_equal(stats_now().cache_bytes, 0);
+    release(a);
+    assert_nothing_held();
+}
+
 /* ---- fresh processes */
 
 /* Runs this program with a probe's name and one variable; its exit status, what it printed in
@@ -384,6 +404,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_copies),
         cmocka_unit_test(test_short_memory),
         cmocka_unit_test(test_every_call_fails),
+        cmocka_unit_test(test_failing_event),
         cmocka_unit_test(test_cap),
         cmocka_unit_test(test_switch),
     };

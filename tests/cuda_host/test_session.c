@@ -536,7 +536,7 @@ static void test_fault(void **state)
     tlm_host_defer(0);
 }
 
-/* Who never waits hears of a fault from a later run, at most a step late. */
+/* Who never waits hears of a fault from a later run, at most the update of the next step. */
 static void test_fault_without_wait(void **state)
 {
     static toy model;
@@ -559,7 +559,7 @@ static void test_fault_without_wait(void **state)
             runs++;
         }
         assert_int_equal(status, TLM_ERR_INDEX);
-        assert_true(runs > 1 && runs <= 7);
+        assert_true(runs > 1 && runs <= 6);
         assert_non_null(strstr(m->rt.error, "toy.tlm:2:9: index 7 at position 0"));
         tlm_cuda_close(&m->cuda);
     }
@@ -614,7 +614,8 @@ static void test_broken_device(void **state)
     m->trap = 1;
     toy_odd(m);
     assert_int_equal(tlm_cuda_wait(&m->cuda, &m->rt), TLM_ERR_DEVICE);
-    assert_non_null(strstr(m->rt.error, "toy: cudaError"));
+    assert_int_equal(strncmp(m->rt.error, "cudaError", 9),
+                     0); /* no place, and not the model's name */
     strcpy(first, m->rt.error);
     assert_int_equal(toy_train_forward(m), TLM_ERR_DEVICE);
     assert_string_equal(m->rt.error, first);
@@ -720,7 +721,7 @@ static void test_no_image(void **state)
     tlm_host_capability(75);
     assert_int_equal(toy_create(&model, &needs, 0), TLM_ERR_DEVICE);
     assert_string_equal(model.create_error,
-                        "toy: no code for this device, sm_75: the program has sm_80 sm_90 "
+                        "no code for this device, sm_75: the program has sm_80 sm_90 "
                         "compute_80; build it with --arch 75");
     tlm_host_capability(90);
     assert_null(model.cuda.session);
@@ -757,8 +758,9 @@ static void test_deterministic(void **state)
     tlm_cuda_close(&model.cuda);
     assert_int_equal(tlm_cuda_set_deterministic_reductions(2), 1);
     assert_int_equal(toy_create(&model, &needs, 0), TLM_ERR_DEVICE);
-    assert_non_null(strstr(model.create_error, "cublas.matmul"));
-    assert_non_null(strstr(model.create_error, "--deterministic"));
+    assert_string_equal(model.create_error,
+                        "deterministic reductions are asked for, but the order of cublas.matmul is "
+                        "not defined; build the program with --deterministic");
     assert_int_equal(toy_create(&model, &toy_needs, 0), TLM_OK); /* every order is defined */
     tlm_cuda_close(&model.cuda);
     assert_int_equal(tlm_cuda_set_deterministic_reductions(0), 0);
@@ -772,7 +774,8 @@ static void test_machine_states(void **state)
         tlm_cuda_cause cause;
         const char *text;
     } rows[] = {
-        { "no-driver", TLM_CUDA_CAUSE_NO_DRIVER, "no NVIDIA driver is installed" },
+        { "no-driver", TLM_CUDA_CAUSE_NO_DRIVER,
+          "no NVIDIA driver can be loaded (libcuda.so.1 is missing or broken)" },
         { "old-driver", TLM_CUDA_CAUSE_DRIVER_TOO_OLD, "the NVIDIA driver is too old" },
         { "stub-library", TLM_CUDA_CAUSE_STUB_LIBRARY, "the toolkit's stub of libcuda" },
         { "no-device", TLM_CUDA_CAUSE_NO_VISIBLE_DEVICE, "no usable CUDA device is visible" },

@@ -1,4 +1,7 @@
 /* Reading the files of data clauses: see data.h. */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
 #include "data.h"
 
 #include "alloc.h"
@@ -11,6 +14,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 size_t tlm_io_row_elements(const tlm_io *io)
 {
@@ -53,6 +57,7 @@ struct data_clause {
     const tlm_form *form;
     const tlm_data *data;
     const char *path;
+    const char *elsewhere;  /* what names another file than the model does, or NULL */
     struct tlm_bytes bytes; /* the file; its memory belongs to the dataset */
     char *error;
 };
@@ -240,10 +245,24 @@ static tlm_status data_read_feed(struct data_clause *c, const tlm_feed *feed)
     return TLM_ERR_ARGUMENT;
 }
 
+/* The file of the clause.  The model names it; where the program runs is up to its user. */
+static tlm_status data_read_file(struct data_clause *c)
+{
+    const tlm_status status = tlm_file_read(c->path, SIZE_MAX / 2, &c->bytes, c->error);
+    char text[TLM_ERROR_BYTES];
+
+    if (status == TLM_OK || c->path != c->data->path || *c->path == '/' ||
+        access(c->path, F_OK) == 0)
+        return status;
+    memcpy(text, c->error, sizeof text);
+    return tlm_fail(c->error, status, "%s; the path is relative to the current folder%s", text,
+                    c->elsewhere ? c->elsewhere : "");
+}
+
 static tlm_status data_read_clause(struct data_clause *c)
 {
     uint32_t columns = 0;
-    tlm_status status = tlm_file_read(c->path, SIZE_MAX / 2, &c->bytes, c->error);
+    tlm_status status = data_read_file(c);
 
     if (status == TLM_OK)
         status = data_own(c->dataset, c->bytes.data, c->error);
@@ -301,6 +320,7 @@ tlm_status tlm_dataset_load(struct tlm_dataset *dataset, const tlm_form *form,
                                       .form = form,
                                       .data = &clauses[i],
                                       .path = i < path_count ? paths[i] : clauses[i].path,
+                                      .elsewhere = paths ? ", --data FILE names another" : NULL,
                                       .error = error };
         tlm_status status = data_read_clause(&clause);
 

@@ -32,8 +32,8 @@ struct tlm_dataset {
     size_t owned_count, owned_capacity;
 };
 
-/* Reads the files; paths[i] (if i < path_count) stands in for the path of clause i.  Free also
-   after a failure. */
+/* Reads the files; paths[i] (if i < path_count) stands in for the path of clause i; paths NULL: the
+   user cannot name others.  Free also after a failure. */
 tlm_status tlm_dataset_load(struct tlm_dataset *dataset, const tlm_form *form,
                             const tlm_data *clauses, uint32_t clause_count,
                             const char *const *paths, uint32_t path_count, char *error);

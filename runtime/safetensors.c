@@ -289,6 +289,9 @@ tlm_status tlm_safetensors_parse(const uint8_t *bytes, size_t size, const char *
     if (size < 8)
         return tlm_fail(error, TLM_ERR_FORMAT, "%s: too short for a safetensors file (%zu bytes)",
                         tlm_path_tail(path), size);
+    if (size > 8 && bytes[8] != '{') /* where a header begins */
+        return tlm_fail(error, TLM_ERR_FORMAT, "%s: is not a safetensors file",
+                        tlm_path_tail(path));
     for (int i = 7; i >= 0; i--)
         length = length << 8 | bytes[i];
     if (length > TLM_SAFETENSORS_HEADER_MOST)

@@ -80,7 +80,7 @@ static void test_headers(void **state)
 {
     (void)state;
     refuses_header("", 0, "'{' expected");
-    refuses_header("[]", 0, "'{' expected");
+    refuses_header("[]", 0, "is not a safetensors file");
     refuses_header("{", 0, "a string expected");
     refuses_header("{}", 4, "4 bytes at the end belong to no tensor");
     refuses_header("{\"a\":1}", 0, "'{' expected");
@@ -153,6 +153,10 @@ static void test_lengths(void **state)
     refuses(make_with(UINT64_MAX, "{}", zeros, 0),
             "a header of 18446744073709551615 bytes; at most 100000000");
     refuses(make_with(100000001, "{}", zeros, 0), "at most 100000000");
+    /* other files: their first 8 bytes mean nothing */
+    refuses(make_with(UINT64_C(8386095470441930787), "y,x2", zeros, 0),
+            "is not a safetensors file");
+    refuses(make_with(2, "PK", zeros, 4), "is not a safetensors file");
     for (size_t size = 0; size < 8; size++) {
         struct made file = { calloc(size + 1, 1), size };
 

@@ -294,7 +294,7 @@ static void test_load(void **state)
     assert_int_equal(run("--seed 6 --steps 0 --load a.safetensors --save b.safetensors"), 0);
     assert_int_equal(run("--infer --load a.safetensors --save b.safetensors"), 2);
     refused("--steps 0 --load none.safetensors", 1, "none.safetensors: cannot be opened");
-    refused("--steps 0 --resume tiny.csv", 1, "tiny.csv: a header of");
+    refused("--steps 0 --resume tiny.csv", 1, "tiny.csv: is not a safetensors file");
     refused("--pretrained", 2, "--pretrained needs a file");
     refused("--load a --resume b", 2, "exclude each other");
     program.no_init = missing;
@@ -345,7 +345,13 @@ static void test_bad_data(void **state)
 {
     (void)state;
     refused("--data none.csv", 1, "none.csv: cannot be opened");
+    assert_null(strstr(err_text, "current folder")); /* it is the user's own path */
     assert_string_equal(out_text, "");
+    assert_int_equal(rename("tiny.csv", "away.csv"), 0); /* the model's path, from elsewhere */
+    refused("--steps 1", 1,
+            "tiny.csv: cannot be opened: No such file or directory; the path is relative to the "
+            "current folder, --data FILE names another\n");
+    assert_int_equal(rename("away.csv", "tiny.csv"), 0);
     write_text("other.csv", "a,b,y\n1,0,1\n0,1,2\n1,one,3\n");
     refused("--data other.csv", 1,
             "error: other.csv:4:3: 'one' where a number is needed, of type f32\n");

@@ -1,7 +1,10 @@
 /* CMakeLists.txt of an emitted model: a library of NAME.c, the program of NAME_main.c, with the
-   flags that the arithmetic contract asks for.  CUDA: NAME.cu by nvcc into one fatbin that becomes
-   a C array, unless NAME_images.c, which `tlmc build --keep` writes, lies beside it. */
+   flags that the arithmetic contract asks for.  Targets are NAME_model and NAME_program: a model
+   may be called `test`.  CUDA: NAME.cu by nvcc into one fatbin that becomes a C array, unless
+   NAME_images.c, which `tlmc build --keep` writes, lies beside it. */
 #include "emit_c.h"
+
+#include <string.h>
 
 /* NAME.cu -> NAME.fatbin -> NAME.fatbin.c, a C array. */
 static void put_nvcc(struct tlmc_emit *e, struct tlmc_writer *w)
@@ -23,9 +26,9 @@ static void put_nvcc(struct tlmc_emit *e, struct tlmc_writer *w)
         "%{model}_fatbin ${fatbin} > ${fatbin}.c\n"
         "    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/%{model}.cu COMMAND_EXPAND_LISTS VERBATIM)\n",
         "includes",
-        e->options->single_file
-            ? ""
-            : "\"-I$<JOIN:$<TARGET_PROPERTY:tlmc::tlm,INTERFACE_INCLUDE_DIRECTORIES>,;-I>\"");
+        e->options->single_file ? ""
+                                : "\"-I$<JOIN:$<TARGET_PROPERTY:tlmc::tlm_kernels,INTERFACE_"
+                                  "INCLUDE_DIRECTORIES>,;-I>\"");
 }
 
 /* Sets `images`: the C files that hold device code. */
@@ -61,6 +64,27 @@ static void put_device_code(struct tlmc_emit *e, struct tlmc_writer *w)
     tlmc_write(w, "endif()\n\n");
 }
 
+static bool calls_users_kernels(const struct tlmc_emit *e)
+{
+    for (unsigned i = 0; i < e->headers.count; i++)
+        if (strcmp(e->headers.items[i], "tlm_kernel_call.h") == 0)
+            return true;
+    return false;
+}
+
+/* Where the user's kernels are is not known here: emitted files name no folder of a machine. */
+static void put_users_kernels(struct tlmc_writer *w)
+{
+    tlmc_write(w, "\n"
+                  "# Kernels that are not tlmc's: the folders of their headers and libraries.\n"
+                  "if(NOT %{MODEL}_KERNELS)\n"
+                  "  message(FATAL_ERROR \"%{MODEL}_KERNELS is not set: the folders of the headers "
+                  "and libraries that the capsules of %{model} name\")\n"
+                  "endif()\n"
+                  "target_include_directories(%{model}_model PRIVATE ${%{MODEL}_KERNELS})\n"
+                  "target_link_directories(%{model}_model PUBLIC ${%{MODEL}_KERNELS})\n");
+}
+
 void tlmc_emit_cmake(struct tlmc_emit *e, struct tlmc_strbuf *out)
 {
     const bool alone = e->options->single_file;
@@ -82,9 +106,12 @@ void tlmc_emit_cmake(struct tlmc_emit *e, struct tlmc_strbuf *out)
                "set(CMAKE_C_EXTENSIONS OFF)\n",
                "version", e->options->version ? e->options->version : "");
     if (!alone)
-        tlmc_write(&w, "if(NOT TARGET tlmc::tlm)\n"
-                       "  find_package(tlmc REQUIRED)\n"
-                       "endif()\n");
+        tlmc_write(&w,
+                   "if(NOT TARGET tlmc::%{library})\n"
+                   "  find_package(tlmc REQUIRED%{components})\n"
+                   "endif()\n",
+                   "library", e->cuda ? "tlm_cuda" : "tlm", "components",
+                   e->cuda ? " COMPONENTS cuda" : "");
     if (e->cuda)
         put_device_code(e, &w);
     else
@@ -108,7 +135,11 @@ void tlmc_emit_cmake(struct tlmc_emit *e, struct tlmc_strbuf *out)
                                                 : "tlmc::tlm_cuda ");
     for (unsigned i = 0; i < e->links.count; i++)
         tlmc_write(&w, "%{link} ", "link", e->links.items[i]);
-    tlmc_write(&w, "m)\n");
+    tlmc_write(&w, "-lm)\n"); /* a flag: `m` would be a target, if the project has one */
+    if (!alone)
+        tlmc_write(&w, "target_link_libraries(%{model}_model PRIVATE tlmc::tlm_kernels)\n");
+    if (calls_users_kernels(e))
+        put_users_kernels(&w);
     if (e->cuda)
         tlmc_write(&w, "target_include_directories(%{model}_model PRIVATE "
                        "${CMAKE_CURRENT_BINARY_DIR})\n");
@@ -118,7 +149,8 @@ void tlmc_emit_cmake(struct tlmc_emit *e, struct tlmc_strbuf *out)
                        "endif()\n");
     if (e->options->with_main)
         tlmc_write(&w, "\n"
-                       "add_executable(%{model} %{model}_main.c)\n"
-                       "target_link_libraries(%{model} PRIVATE %{model}_model)\n");
+                       "add_executable(%{model}_program %{model}_main.c)\n"
+                       "set_target_properties(%{model}_program PROPERTIES OUTPUT_NAME %{model})\n"
+                       "target_link_libraries(%{model}_program PRIVATE %{model}_model)\n");
     tlmc_writer_end(&w);
 }

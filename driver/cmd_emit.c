@@ -35,7 +35,7 @@ static bool write_depfile(const struct tlmc_compilation *c, const char *path, co
 {
     const char *slash = strrchr(path, '/');
     const char *where =
-        slash ? tlmc_arena_printf(c->sources.arena, "%.*s", (int)(slash - path) + 1, path) : ".";
+        slash ? tlmc_arena_printf(c->sources.arena, "%.*s", (int)(slash - path), path) : ".";
     struct tlmc_strbuf rule = { 0 };
     bool ok;
 

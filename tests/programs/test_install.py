@@ -1,18 +1,19 @@
-"""An installed tlmc: the CMake package with tlm_add_model, pkg-config, the embed example; a user's kernel in a plan and a program."""
-from lib import *
+"""An installed tlmc: the CMake package with tlm_add_model, with and without CUDA, pkg-config; a user's module in a plan."""
+from prefix import *
 
-BUILD = os.environ["TLMC_BUILD"]
+QUICKSTART = example("quickstart_mlp")
 
 
-def installed(folder):
-    prefix = folder + "/prefix"
-    run(["cmake", "--install", BUILD, "--prefix", prefix]).ok()
-    return prefix
+def configure(source, build, *options, generator="Ninja"):
+    return run(["cmake", "-G", generator, "-S", source, "-B", build, f"-DCMAKE_PREFIX_PATH={installed()}", *options])
+
+
+def project(folder, text, version="3.20"):
+    open(folder + "/CMakeLists.txt", "w").write(f"cmake_minimum_required(VERSION {version})\nproject(user C)\n{text}")
 
 
 def embed(folder):
-    prefix = installed(folder)
-    run(["cmake", "-G", "Ninja", "-S", EXAMPLES + "/embed", "-B", folder + "/b", f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_BUILD_TYPE=Release"]).ok()
+    configure(EXAMPLES + "/embed", folder + "/b", "-DCMAKE_BUILD_TYPE=Release").ok()
     run(["cmake", "--build", folder + "/b"]).ok()
     out = run([folder + "/b/embed", EXAMPLES + "/embed/quickstart.safetensors"]).ok().out
     check("pred(0.25, -0.75) = 0.210239" in out, out)
@@ -24,15 +25,10 @@ def embed(folder):
 
 def cuda_refused(folder):
     """tlm_add_model builds no device code; it says what does."""
-    prefix = installed(folder)
     for options, status in (("--device cuda", 1), ("--device=cuda", 1), ("-D hidden=4 --profile checked_cuda", 1),
                             ("--profile=vendor_cuda", 1), ("--device cpu", 0), ("--profile checked_cpu", 0), ("-D cuda=1", 0)):
-        open(folder + "/CMakeLists.txt", "w").write(f"""cmake_minimum_required(VERSION 3.20)
-project(refused C)
-find_package(tlmc REQUIRED)
-tlm_add_model(app {example("quickstart_mlp")} OPTIONS {options})
-""")
-        r = run(["cmake", "-G", "Ninja", "-S", folder, "-B", folder + "/b", f"-DCMAKE_PREFIX_PATH={prefix}"])
+        project(folder, f"find_package(tlmc REQUIRED)\ntlm_add_model(app {QUICKSTART} OPTIONS {options})\n")
+        r = configure(folder, folder + "/b")
         if status == 0:
             r.ok()
         else:
@@ -40,48 +36,129 @@ tlm_add_model(app {example("quickstart_mlp")} OPTIONS {options})
             check("add_subdirectory" in text and "quickstart_mlp_model" in text and "--device cuda -o" in text, text)
 
 
+def without_cuda(folder):
+    """A project for the CPU needs no toolkit, whatever tlmc was built with; one that asks for CUDA is told what is missing."""
+    native = "CUDA toolkit: none" not in tlmc("--version").out
+    hidden = "-DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON"
+    project(folder, f"find_package(tlmc REQUIRED)\nmessage(STATUS \"cuda: ${{tlmc_cuda_FOUND}}\")\ntlm_add_model(app {QUICKSTART})\n")
+    check(f"cuda: {'FALSE' if native else 'TRUE'}" in configure(folder, folder + "/b", hidden).ok().out, "tlmc_cuda_FOUND")
+    run(["cmake", "--build", folder + "/b"]).ok()
+    run([folder + "/b/app", "--help"]).ok()
+    project(folder, "find_package(tlmc REQUIRED COMPONENTS cuda)\nadd_library(user INTERFACE)\ntarget_link_libraries(user INTERFACE tlmc::tlm_cuda)\n")
+    configure(folder, folder + "/b2").ok()
+    r = configure(folder, folder + "/b3", hidden)
+    if native:
+        check("programs for CUDA need the CUDA toolkit" in " ".join(r.fails(1).err.split()), r.err)
+    else:
+        r.ok()
+    for i, (components, found) in enumerate((("COMPONENTS other", "0"), ("OPTIONAL_COMPONENTS cuda other", "1"))):
+        project(folder, f"find_package(tlmc {components})\nmessage(STATUS \"found: ${{tlmc_FOUND}}\")\n")
+        out = configure(folder, f"{folder}/c{i}", hidden).ok().out
+        check(f"found: {found}\n" in out, f"{components}: {out}")
+
+
+def built_again(folder):
+    """A change of an import, of an import of an import, or of a module compiles the model again; nothing else does."""
+    os.makedirs(folder + "/my lib")
+    files = {"m.tlm": 'model m;\nimport "a.tlm";\ninput x: f32[2, 4];\noutput y = twice(x);\n',
+             "my lib/a.tlm": 'import "b.tlm";\nblock twice(x: f32[2, 4]) { return weights(x) * 2.0; }\n',
+             "my lib/b.tlm": "block weights(x: f32[2, 4]) { return softmax(x); }\n",
+             "mine.capsules": "provider mine { in_build yes; licence MIT; }\n"}
+    for name, text in files.items():
+        open(f"{folder}/{name}", "w").write(text)
+    project(folder, 'find_package(tlmc REQUIRED)\ntlm_add_model(app m.tlm CAPSULES mine.capsules OPTIONS -I "my lib")\n'
+            "tlm_add_model(m m.tlm OPTIONS --capsules mine.capsules -I \"my lib\")\n")
+    for generator in ("Ninja", "Unix Makefiles") if has("make") else ("Ninja",):
+        b = folder + "/" + generator[:5]
+        configure(folder, b, generator=generator).ok()
+
+        def stamp():
+            run(["cmake", "--build", b]).ok()
+            return os.stat(b + "/tlm/app/m/m.c").st_mtime_ns
+
+        last = stamp()
+        equal(stamp(), last, f"{generator}: nothing changed")
+        for name in files:
+            open(f"{folder}/{name}", "a").write("# changed\n")
+            now = stamp()
+            check(now > last, f"{generator}: {name} changed and nothing was compiled")
+            last = now
+        equal(stamp(), last, f"{generator}: nothing changed since")
+
+
+def depfile(folder):
+    """--depfile: the rule of make, absolute, escaped; refused where it cannot be written."""
+    os.makedirs(folder + "/a $ #b")
+    shutil.copy(QUICKSTART, folder + "/a $ #b/q.tlm")
+    tlmc("emit", "a $ #b/q.tlm", "-o", "out", "--depfile", "q.d", cwd=folder).ok()
+    real = os.path.realpath(folder)
+    equal(open(folder + "/q.d").read(), f"{real}/out/quickstart_mlp.c: \\\n  {real}/a\\ $$\\ \\#b/q.tlm\n", "rule")
+    tlmc("emit", QUICKSTART, "-o", folder + "/out", "--depfile", folder + "/none/q.d").fails(2, "none/q.d")
+    tlmc("build", QUICKSTART, "--depfile", folder + "/q.d").fails(2, "unknown option")
+
+
+def names(folder):
+    """Models called as libraries, and users' headers called as those of kernels: nobody gets the other's."""
+    for name in ("m", "pthread", "test"):
+        here = folder + "/" + name
+        os.makedirs(here)
+        open(here + f"/{name}.tlm", "w").write(open(QUICKSTART).read().replace("model quickstart_mlp;", f"model {name};"))
+        tlmc("emit", f"{here}/{name}.tlm", "-o", here + "/out").ok()
+        configure(here + "/out", here + "/b").ok()
+        run(["cmake", "--build", here + "/b"]).ok()
+        run([f"{here}/b/{name}", "--help"]).ok()
+    headers = ("random.h", "index.h", "copy.h", "loss.h", "items.h", "reduce.h", "blocks.h", "matmul.h")
+    here = folder + "/headers"
+    os.makedirs(here + "/include")
+    for header in headers:
+        open(f"{here}/include/{header}", "w").write(f"#define USERS_{header[:-2]} 1\n")
+    lines = "".join(f"#include <{h}>\n#ifndef USERS_{h[:-2]}\n#error not the user's {h}\n#endif\n" for h in headers)
+    open(here + "/app.c", "w").write('#include "quickstart_mlp.h"\n' + lines + "int main(void)\n{\n    return 0;\n}\n")
+    for profile in ("checked_cpu", "reference_cpu"):
+        for order in ("BEFORE", "AFTER"):
+            project(here, f"find_package(tlmc REQUIRED)\nadd_executable(app app.c)\ntarget_include_directories(app {order} PRIVATE include)\n"
+                    f"tlm_add_model(app {QUICKSTART} OPTIONS --profile {profile})\n")
+            configure(here, here + "/b" + profile + order).ok()
+            run(["cmake", "--build", here + "/b" + profile + order]).ok()
+    flags = run(["pkg-config", "--cflags", "tlm"], env=environment()).ok().out.split()
+    tlmc("emit", QUICKSTART, "-o", here + "/out").ok()
+    run(["cc", "-std=c11", *flags, "-I" + here + "/out", "-I" + here + "/include", "-fsyntax-only", here + "/app.c"]).ok()
+    plain = [h for h in os.listdir(installed() + "/include/tlm") if h != "kernels" and not h.startswith("tlm")]
+    equal(plain, [], "installed headers without the prefix")
+
+
 def pkg_config(folder):
-    if not has("pkg-config"):
-        skip("pkg-config is not installed")
-    prefix = installed(folder)
-    found = [os.path.join(root, "tlm.pc") for root, _, files in os.walk(prefix) if "tlm.pc" in files]
-    check(found, "no tlm.pc is installed")
-    env = {"PKG_CONFIG_PATH": os.path.dirname(found[0])}
-    flags = run(["pkg-config", "--define-variable=prefix=" + prefix, "--cflags", "--libs", "tlm"], env=env).ok().out.split()
-    tlmc("emit", example("quickstart_mlp"), "-o", folder + "/out").ok()
+    """The prefix was moved after the installation: nothing in the files names it."""
+    flags = run(["pkg-config", "--cflags", "--libs", "tlm-kernels"], env=environment()).ok().out.split()
+    check("-I" + installed() + "/include/tlm" in [os.path.normpath(f) if f[0] == "/" else f[:2] + os.path.normpath(f[2:]) for f in flags], flags)
+    tlmc("emit", QUICKSTART, "-o", folder + "/out").ok()
     sources = [folder + "/out/quickstart_mlp.c", folder + "/out/quickstart_mlp_main.c"]
     run(["cc", "-std=c11", "-O2", "-o", folder + "/p", *sources, *flags]).ok()
     out = run([folder + "/p", "--seed", "2026"], cwd=EXAMPLES + "/quickstart_mlp").ok().out
     check("loss1=0.003234" in out, out)
+    for root, _, files in os.walk(installed()):
+        for name in files:
+            text = open(os.path.join(root, name), "rb").read() if name.endswith((".pc", ".cmake", ".h", ".def", ".cuh")) else b""
+            check(b"tlmc-prefix-" not in text and SOURCE.encode() not in text, f"{name} names a folder of this machine")
 
 
-def own_kernel(folder):
+def modules(folder):
+    """A user's module in a plan; what is wrong in one is refused where it stands."""
     here = EXAMPLES + "/own_kernel"
     capsules = ["--capsules", here + "/my_kernels.capsules"]
     plan = tlmc("plan", example("own_kernel"), *capsules).ok().out
     check("softmax: my_kernels.softmax\n  provider=my-kernels trust=checked vjp=graph-vjp\n" in plan, plan)
-    tlmc("emit", example("own_kernel"), *capsules, "-o", folder, "--single-file").ok()
-    run(["cc", "-std=c11", "-O2", "-I" + folder, "-I" + here, "-I" + SOURCE + "/runtime", "-o", folder + "/p",
-         folder + "/own_kernel.c", folder + "/own_kernel_main.c", here + "/my_softmax.c", "-lm"]).ok()
-    write_npy(folder + "/s.npy", "<f4", (2, 4), [1.0, 2.0, 3.0, 4.0, 0.0, 0.0, 0.0, 0.0])
-    run([folder + "/p", "--infer", "--input", f"scores={folder}/s.npy", "--output", f"weights={folder}/w.npy"]).ok()
-    shape, w = read_npy(folder + "/w.npy")
-    equal(shape, (2, 4), "shape")
-    equal(w[4:], [0.25] * 4, "second row")
-    check(abs(sum(w[:4]) - 1.0) < 1e-6 and w[3] > w[2] > w[1] > w[0], f"first row {w[:4]}")
-    printed = run([folder + "/p", "--infer", "--input", f"scores={here}/scores.npy"]).ok().out.split("\n")
-    readme = open(here + "/README.md").read()
-    check(all(line in readme for line in printed), f"the README promises another output than {printed}")
     plain = tlmc("plan", example("own_kernel")).ok().out
     check("native_c.softmax" in plain, "without --capsules the plan takes native_c")
     bad = open(here + "/my_kernels.capsules").read()
+    shutil.copy(here + "/my_softmax_test.c", folder)
     for old, new, message in (("op softmax", "op sofmax", "E09"), ("trust checked", "trust chekced", "E09"), ("op softmax;", "op softmax; op softmax;", "E09"),
-                              ("notes", "notse", "E0902"), ('tests "my_softmax.c"', 'tests "none.c"', "E0904")):
+                              ("notes", "notse", "E0902"), ('tests "my_softmax_test.c"', 'tests "none.c"', "E0904")):
         open(folder + "/my_kernels.capsules", "w").write(bad.replace(old, new, 1))
-        shutil.copy(here + "/my_softmax.c", folder)
         tlmc("plan", example("own_kernel"), "--capsules", folder + "/my_kernels.capsules").fails(1, message, "my_kernels.capsules:")
     open(folder + "/twice.capsules", "w").write(bad + bad[bad.index("capsule my_kernels"):])
     tlmc("plan", example("own_kernel"), "--capsules", folder + "/twice.capsules").fails(1, "E0903")
 
 
-main(embed, cuda_refused, pkg_config, own_kernel)
+need_tools()
+main(embed, cuda_refused, without_cuda, built_again, depfile, names, pkg_config, modules)

@@ -115,7 +115,7 @@ void tlmc_emit_cmake(struct tlmc_emit *e, struct tlmc_strbuf *out)
     if (e->cuda)
         put_device_code(e, &w);
     else
-        tlmc_write(&w, "find_package(OpenMP COMPONENTS C)\n\n");
+        tlmc_write(&w, "\n");
     tlmc_write(&w,
                "add_library(%{model}_model STATIC %{model}.c%{images})\n"
                "target_include_directories(%{model}_model PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})\n"
@@ -143,14 +143,12 @@ void tlmc_emit_cmake(struct tlmc_emit *e, struct tlmc_strbuf *out)
     if (e->cuda)
         tlmc_write(&w, "target_include_directories(%{model}_model PRIVATE "
                        "${CMAKE_CURRENT_BINARY_DIR})\n");
-    else
-        tlmc_write(&w, "if(OpenMP_C_FOUND)\n"
-                       "  target_link_libraries(%{model}_model PRIVATE OpenMP::OpenMP_C)\n"
-                       "endif()\n");
     if (e->options->with_main)
-        tlmc_write(&w, "\n"
-                       "add_executable(%{model}_program %{model}_main.c)\n"
-                       "set_target_properties(%{model}_program PROPERTIES OUTPUT_NAME %{model})\n"
-                       "target_link_libraries(%{model}_program PRIVATE %{model}_model)\n");
+        tlmc_write(&w,
+                   "\n"
+                   "add_executable(%{model}_program %{model}_main.c)\n"
+                   "set_target_properties(%{model}_program PROPERTIES OUTPUT_NAME %{model})\n"
+                   "target_link_libraries(%{model}_program PRIVATE %{model}_model%{threads})\n",
+                   "threads", alone ? " -lpthread" : "");
     tlmc_writer_end(&w);
 }

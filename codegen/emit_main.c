@@ -545,7 +545,8 @@ void tlmc_emit_main(struct tlmc_emit *e, struct tlmc_strbuf *out)
     tlmc_writer_set(&w, "model", e->model);
     tlmc_writer_set(&w, "MODEL", e->MODEL);
     if (e->options->single_file)
-        tlmc_write(&w, "#define _POSIX_C_SOURCE 200809L /* files and the terminal */\n\n");
+        tlmc_write(&w,
+                   "#define _GNU_SOURCE /* files, the terminal, the processors there are */\n\n");
     tlmc_write(&w, "#include \"%{model}.h\"\n"
                    "#include \"tlm_program.h\"\n");
     tlmc_write(&w, e->cuda ? "#include \"tlm_cuda.h\"\n\n" : "\n");

@@ -3,6 +3,7 @@
 
 #include "alloc.h"
 #include "status.h"
+#include "tlm_pool.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -316,8 +317,8 @@ tlm_status tlm_flags_check(const struct tlm_flags *flags, const tlm_program *pro
     if ((flags->load != NULL) + (flags->resume != NULL) + flags->pretrained.given > 1)
         return tlm_fail(error, TLM_ERR_ARGUMENT,
                         "--load, --resume and --pretrained exclude each other");
-    if (flags->threads > 1024)
-        return tlm_fail(error, TLM_ERR_ARGUMENT, "--threads: at most 1024");
+    if (flags->threads > TLM_POOL_THREADS)
+        return tlm_fail(error, TLM_ERR_ARGUMENT, "--threads: at most %d", TLM_POOL_THREADS);
     if (program->train && flags->data.count > program->train->data_count)
         return tlm_fail(error, TLM_ERR_ARGUMENT,
                         "--data: %u files, but the model has %u data clauses",

@@ -44,6 +44,24 @@ tlm_status tlm_session_wrote(struct tlm_session *session, tlm_status status)
     return status;
 }
 
+/* How the model's loops run: by the shell's threads, unless a device does the work. */
+static tlm_status session_threads(struct tlm_session *session, tlm_options *options)
+{
+    char reason[TLM_ERROR_BYTES / 2];
+    tlm_status status;
+
+    options->threads =
+        session->flags->threads > 0 ? (uint32_t)session->flags->threads : tlm_processors();
+    if (tlm_session_on_device(session) || options->threads == 1)
+        return TLM_OK;
+    status = tlm_pool_new(&session->pool, options->threads, reason);
+    if (status != TLM_OK)
+        return tlm_fail(session->error, status, "%s; --threads N sets how many", reason);
+    options->parallel = tlm_pool_run;
+    options->parallel_user = session->pool;
+    return TLM_OK;
+}
+
 /* aligned_alloc wants a multiple of the alignment. */
 static void *session_model_memory(size_t bytes)
 {
@@ -84,12 +102,14 @@ tlm_status tlm_session_begin(struct tlm_session *session, const tlm_program *pro
     session->arena = options.weights;
     options.abi = program->abi;
     options.seed = session->seed;
-    options.threads = flags->threads > 0 ? (uint32_t)flags->threads : 0;
     options.cpu = flags->cpu;
     options.no_graph = flags->no_graph;
     options.log = session_log;
     options.log_user = session;
     options.error_text = session->error;
+    status = session_threads(session, &options);
+    if (status != TLM_OK)
+        return status;
     status = program->create(session->model, &options);
     if (status != TLM_OK && !session->error[0])
         tlm_fail(session->error, status, "%s", tlm_status_text(status));
@@ -103,6 +123,8 @@ void tlm_session_end(struct tlm_session *session)
 
     if (session->created && session->program->destroy)
         session->program->destroy(session->model);
+    tlm_pool_free(session->pool);
+    session->pool = NULL;
     options.weights = session->arena;
     tlm_arena_free(&options);
     free(session->model);

@@ -8,6 +8,7 @@
 #include "log.h"
 #include "options.h"
 #include "progress.h"
+#include "tlm_pool.h"
 #include "tlm_program.h"
 
 enum tlm_phase {
@@ -24,6 +25,7 @@ struct tlm_session {
     const tlm_program *program;
     const struct tlm_flags *flags;
     void *model, *arena; /* owned */
+    tlm_pool *pool;      /* owned; NULL: one thread, or a device */
     bool created;        /* the model must be destroyed */
     const tlm_param *params;
     size_t param_count;

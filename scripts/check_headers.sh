@@ -21,7 +21,7 @@ while IFS= read -r header; do
     gcc -std=c11 -Wall -Wextra -Werror "${includes[@]}" -fsyntax-only "$work/alone.c" || { echo "$header does not stand alone" >&2; exit 1; }
     count=$((count + 1))
 done < <(git ls-files -co --exclude-standard 'support/*.h' 'ir/*.h' 'frontend/*.h' 'planner/*.h' 'codegen/*.h' 'runtime/*.h' 'kernels_cpu/*.h' kernels_cuda/blocks.h 'driver/*.h')
-for header in tlm.h tlm_program.h tlm_kernel.h tlm_cuda.h tlm_cublas.h blocks.h; do
+for header in tlm.h tlm_pool.h tlm_program.h tlm_kernel.h tlm_cuda.h tlm_cublas.h blocks.h; do
     printf '#include "%s"\nint main() { return 0; }\n' "$header" >"$work/alone.cpp"
     g++ -std=c++17 -Wall -Wextra -Werror -Iruntime -Ikernels_cuda -fsyntax-only "$work/alone.cpp" || { echo "$header is no C++17" >&2; exit 1; }
 done

@@ -14,8 +14,8 @@ def installed():
         base = tempfile.mkdtemp(prefix="tlmc-prefix-")
         atexit.register(shutil.rmtree, base, ignore_errors=True)
         run(["cmake", "--install", BUILD, "--prefix", base + "/first"]).ok()
-        os.rename(base + "/first", base + "/moved")
-        made.append(base + "/moved")
+        os.rename(base + "/first", base + "/.local")
+        made.append(base + "/.local")
     return made[0]
 
 

@@ -96,5 +96,15 @@ def runtime_api(folder):
     run([here + "/app"], cwd=here).fails(1, "a file cannot be read or written", "quickstart.safetensors")
 
 
+def install(folder):
+    """The README's exports find the command, the CMake package and both pkg-config files."""
+    exports = indented(section("README.md", "Install"))[1]
+    exports = exports.replace("lib/pkgconfig", os.path.relpath(pc_folder(), installed()))          # lib64 and the like
+    open(folder + "/CMakeLists.txt", "w").write("cmake_minimum_required(VERSION 3.20)\nproject(user C)\nfind_package(tlmc REQUIRED)\n")
+    out = run(["sh", "-e", "-c", exports + "command -v tlmc; pkg-config --modversion tlm tlm-kernels; cmake -S . -B b"], cwd=folder,
+              env={"HOME": os.path.dirname(installed()), "PKG_CONFIG_PATH": "", "CMAKE_PREFIX_PATH": ""}).ok().out
+    check(out.startswith(installed() + "/bin/tlmc\n0.1.0\n0.1.0\n"), out)
+
+
 need_tools()
-main(own_kernel_readme, cited_test_can_fail, adding_a_capsule, runtime_api)
+main(install, own_kernel_readme, cited_test_can_fail, adding_a_capsule, runtime_api)

@@ -269,6 +269,7 @@ static void emit_model(struct tlmc_emit *e, struct tlmc_strbuf *out)
     tlmc_writer_init(&e->tables, &e->tables_text);
     tlmc_writer_init(&e->body, &e->bodies_text);
     tlmc_writer_init(&e->structs, &e->structs_text);
+    tlmc_writer_init(&e->offsets, &e->offsets_text);
     for (uint32_t f = 0; f < e->form_count; f++)
         tlmc_emit_form_functions(e, &e->forms[f]);
     tlmc_emit_memory(e, &memory);
@@ -277,6 +278,7 @@ static void emit_model(struct tlmc_emit *e, struct tlmc_strbuf *out)
     tlmc_emit_accessors(e, &accessors);
     tlmc_writer_end(&e->body);
     tlmc_writer_end(&e->structs);
+    tlmc_writer_end(&e->offsets);
     if (e->cuda)
         tlmc_cuda_tables(e, &cuda);
     tlmc_writer_end(&e->tables);
@@ -465,6 +467,7 @@ bool tlmc_emit_c(const tlmc_accepted_plan *accepted, const struct tlmc_emit_opti
     tlmc_strbuf_free(&e.bodies_text);
     tlmc_strbuf_free(&e.entries_text);
     tlmc_strbuf_free(&e.structs_text);
+    tlmc_strbuf_free(&e.offsets_text);
     tlmc_strbuf_free(&e.statements);
     if (e.failed)
         tlmc_emission_free(out);

@@ -89,6 +89,8 @@ struct tlmc_emit {
     TLMC_VEC(struct tlmc_emit_check) checks;
     struct tlmc_strbuf structs_text; /* CUDA: the args structs, for NAME.c */
     struct tlmc_writer structs;      /* onto them */
+    struct tlmc_strbuf offsets_text; /* CUDA: asserts about the offsets in NAME.cu, for NAME.c */
+    struct tlmc_writer offsets;      /* onto them */
     size_t table_bytes, io_bytes;    /* CUDA: constants on the device; tensors on the host */
     const char **io_gradients;       /* CUDA: a gradient of the training form: its enumerator */
     size_t head_bytes;               /* of the model struct at the start of the state block */

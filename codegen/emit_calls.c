@@ -452,7 +452,7 @@ void tlmc_emit_matmul(struct tlmc_call *call)
     const struct batch batch = batch_of(a, b, c);
     const int64_t M = c->dims[c->rank - 2], N = c->dims[c->rank - 1], K = a->dims[a->rank - 1];
     const int ta = call->step->transpose_a, tb = call->step->transpose_b;
-    const char *strides = e->cuda ? "0, nullptr, nullptr, nullptr" : "0, NULL, NULL, NULL";
+    const char *strides = e->cuda ? "nullptr, nullptr, nullptr" : "NULL, NULL, NULL";
 
     tlmc_call_output(call, "c", 0);
     tlmc_call_value(call, "a", call->step->operands[0], false);
@@ -464,8 +464,11 @@ void tlmc_emit_matmul(struct tlmc_call *call)
         tlmc_call_sizes(call, "batch", batch.rank, batch.dims);
         tlmc_call_strides(call, "a_strides", batch.rank, batch.a);
         tlmc_call_strides(call, "b_strides", batch.rank, batch.b);
-        strides = tlmc_emit_printf(e, "%d, batch, a_strides, b_strides", batch.rank);
+        strides = "batch, a_strides, b_strides";
     }
+    tlmc_strbuf_printf(&call->lists,
+                       "    const int transpose_a = %d, transpose_b = %d, batch_rank = %d;%s\n", ta,
+                       tb, batch.rank, batch.rank > 0 ? "" : " /* no axes, no strides */");
     call->shape =
         tlmc_emit_printf(e, "%s%lldx%lldx%lld%s%s%s",
                          batch.count > 1 ? tlmc_emit_printf(e, "%s_", number(call, batch.count))
@@ -479,7 +482,8 @@ void tlmc_emit_matmul(struct tlmc_call *call)
                               : "");
     call->stack = TLMC_CUDA_TILE_STACK;
     run(call, "matmul",
-        tlmc_emit_printf(e, "m->c, m->a, m->b, M, N, K, %d, %d, %s", ta, tb, strides),
+        tlmc_emit_printf(e, "m->c, m->a, m->b, M, N, K, transpose_a, transpose_b, batch_rank, %s",
+                         strides),
         geometry(tlmc_emit_printf(e, "TLMK_MATMUL_ITEMS(%lld, %lld, %lld)", (long long)M,
                                   (long long)N, (long long)batch.count),
                  tlmc_emit_printf(e, "TLMK_MATMUL_BLOCKS(%lld, %lld, %lld)", (long long)M,
@@ -719,6 +723,7 @@ void tlmc_emit_random(struct tlmc_call *call)
     const int64_t n = tlmc_type_count(result_type(call));
     const double keep = tlmc_node_float(call->node, TLMC_A_KEEP);
     const char *site = number(call, tlmc_node_int(call->node, TLMC_A_SITE)), *key = "m->key";
+    const struct tlmc_geometry how = elements(call, n, n, 8 * (double)n);
 
     tlmc_call_output(call, "y", 0);
     if (e->cuda) { /* the key is made on the device: a captured launch draws anew in each run */
@@ -729,11 +734,17 @@ void tlmc_emit_random(struct tlmc_call *call)
         tlmc_call_field(call, "uint64_t ", "key",
                         tlmc_emit_printf(e, "tlm_random_key(m->rt.seed, m->rt.run, %s)", site));
     }
-    run(call, uniform ? "rand_uniform" : "bernoulli_mask",
-        uniform ? tlmc_emit_printf(e, "m->y, %s%s", key, whole_count(call, n))
-                : tlmc_emit_printf(e, "m->y, %s, UINT64_C(%.0f)%s", key, ceil(keep * 4294967296.0),
-                                   whole_count(call, n)),
-        elements(call, n, n, 8 * (double)n));
+    if (uniform)
+        run(call, "rand_uniform", tlmc_emit_printf(e, "m->y, %s%s", key, whole_count(call, n)),
+            how);
+    else
+        tlmc_call_run(
+            call, "bernoulli_mask",
+            tlmc_emit_printf(e, "bernoulli_mask, keep = %s", tlmc_literal_f64(e->arena, keep)),
+            kernel_call(call, tlmc_call_symbol(call),
+                        tlmc_emit_printf(e, "m->y, %s, UINT64_C(%.0f)%s", key,
+                                         ceil(keep * 4294967296.0), whole_count(call, n))),
+            how);
 }
 
 void tlmc_emit_iota(struct tlmc_call *call)

@@ -220,6 +220,9 @@ static void put_kernels(struct tlmc_emit *e, struct tlmc_writer *w)
                    "checked\");\n",
                    "name", e->bodies.items[i].name, "bytes",
                    number(e, e->bodies.items[i].arg_bytes));
+    if (e->offsets_text.length > 0)
+        tlmc_write(w, "/* Offsets in tables of NAME.cu, which has no enumerators. */\n");
+    tlmc_write_text(w, tlmc_strbuf_text(&e->offsets_text));
     tlmc_write(w, "\n");
 }
 
@@ -396,7 +399,8 @@ void tlmc_cuda_device_text(struct tlmc_emit *e, struct tlmc_strbuf *out)
     tlmc_emit_need_device_header(e, e->options->single_file ? "probe.cuh" : "tlmk_cuda.h");
     tlmc_strbuf_add(out, "#include \"tlm_math.h\"\n");
     for (unsigned i = 0; i < e->device_headers.count; i++)
-        tlmc_strbuf_printf(out, "#include \"%s\"\n", e->device_headers.items[i]);
+        if (strcmp(e->device_headers.items[i], "tlm_math.h") != 0)
+            tlmc_strbuf_printf(out, "#include \"%s\"\n", e->device_headers.items[i]);
     tlmc_strbuf_printf(out, "\n%s", tlmc_strbuf_text(&e->bodies_text));
     tlmc_strbuf_add(out, "/* Is the arithmetic of this device what docs/numerics.md says? */\n"
                          "struct tlm_probe_args {\n"

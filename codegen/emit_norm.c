@@ -35,19 +35,36 @@ static int64_t chunks_of(const struct norm *n, uint32_t first, uint32_t count)
     return chunks;
 }
 
+/* "d_fc1_weight", or of a sum of gradients the parameter it belongs to. */
+static const char *name_of(const struct norm *n, uint32_t input)
+{
+    const struct tlmc_emit_form *form = n->call->form;
+    const uint32_t value = n->call->node->inputs[input];
+    const struct tlmc_node *node = tlmc_value_node(form->graph, value);
+
+    while (node->phase == TLMC_UPDATE_PHASE &&
+           (node->op == TLMC_OP_SCALE || node->op == TLMC_OP_CLAMP))
+        node = tlmc_value_node(form->graph, node->inputs[0]);
+    if (node->op == TLMC_OP_STATE)
+        return n->call->e->module->params.items[tlmc_node_int(node, TLMC_A_SLOT)].key;
+    return tlmc_emit_local(n->call->e, n->call->form, value);
+}
+
 static void put_spans(struct norm *n)
 {
     struct tlmc_emit *e = n->call->e;
     struct tlmc_writer *out = e->cuda ? &e->body : &e->tables;
 
     n->spans = tlmc_names_make(&e->names, "spans_global_norm");
+    tlmc_write_comment(out, "Tensors of global_norm, one a row: elements, first chunk.");
     tlmc_write(out,
                e->cuda ? "TLM_TABLE const struct tlmk_span %{name}[] = {\n"
                        : "static const struct tlmk_span %{name}[] = {\n",
                "name", n->spans);
     for (uint32_t i = 0; i < n->count; i++) {
-        tlmc_write(out, "    { %{count}, %{first} },\n", "count", number(n, elements_of(n, i)),
-                   "first", number(n, n->parts));
+        tlmc_write(out, "    { %{count}, %{first} }, /* %{name} */\n", "count",
+                   number(n, elements_of(n, i)), "first", number(n, n->parts), "name",
+                   name_of(n, i));
         n->parts += chunks_of(n, i, 1);
     }
     tlmc_write(out, "};\n\n");

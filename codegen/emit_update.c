@@ -18,21 +18,28 @@ struct update_row {
     const char *base;
     unsigned operands; /* without the gradient's scale */
     const char *arguments;
+    const char *roles; /* what p0, p1, ... are */
 };
 
 static const struct update_row update_rows[] = {
-    { TLMC_OP_STORE, "store", 2, NULL },
-    { TLMC_OP_ACCUMULATE, "accumulate", 2, "p0 p1" },
-    { TLMC_OP_SGD_UPDATE, "sgd_update", 5, "p0 p1 p4 p2 p3 scale momentum nesterov weight_decay" },
+    { TLMC_OP_STORE, "store", 2, NULL, "leaf value" },
+    { TLMC_OP_ACCUMULATE, "accumulate", 2, "p0 p1", "leaf value" },
+    { TLMC_OP_SGD_UPDATE, "sgd_update", 5, "p0 p1 p4 p2 p3 scale momentum nesterov weight_decay",
+      "parameter gradient lr undamped momentum_buffer" },
     { TLMC_OP_ADAM_UPDATE, "adam_update", 6,
-      "p0 p1 p2 p3 p4 p5 scale beta1 1-beta1 beta2 1-beta2 eps weight_decay" },
+      "p0 p1 p2 p3 p4 p5 scale beta1 1-beta1 beta2 1-beta2 eps weight_decay",
+      "parameter gradient exp_avg exp_avg_sq step_size sqrt_bc2" },
     { TLMC_OP_ADAMW_UPDATE, "adamw_update", 7,
-      "p0 p1 p2 p3 p4 p5 p6 scale beta1 1-beta1 beta2 1-beta2 eps" },
+      "p0 p1 p2 p3 p4 p5 p6 scale beta1 1-beta1 beta2 1-beta2 eps",
+      "parameter gradient exp_avg exp_avg_sq step_size sqrt_bc2 decay" },
     { TLMC_OP_RMSPROP_UPDATE, "rmsprop_update", 6,
-      "p0 p1 p2 p3 p4 p5 scale alpha 1-alpha eps momentum weight_decay" },
-    { TLMC_OP_ADAGRAD_UPDATE, "adagrad_update", 4, "p0 p1 p2 p3 scale eps weight_decay" },
+      "p0 p1 p2 p3 p4 p5 scale alpha 1-alpha eps momentum weight_decay",
+      "parameter gradient square_avg lr grad_avg momentum_buffer" },
+    { TLMC_OP_ADAGRAD_UPDATE, "adagrad_update", 4, "p0 p1 p2 p3 scale eps weight_decay",
+      "parameter gradient sum clr" },
     { TLMC_OP_ADADELTA_UPDATE, "adadelta_update", 5,
-      "p0 p1 p2 p3 p4 scale rho 1-rho eps weight_decay" },
+      "p0 p1 p2 p3 p4 scale rho 1-rho eps weight_decay",
+      "parameter gradient square_avg acc_delta lr" },
 };
 
 static const char *const names[] = { "p0", "p1", "p2", "p3", "p4", "p5", "p6", "scale" };
@@ -56,6 +63,53 @@ static uint32_t operand(const struct tlmc_node *node, const struct update_row *r
                : TLMC_NONE;
 }
 
+/* The n-th of some words. */
+static const char *word_of(struct tlmc_emit *e, const char *words, unsigned n)
+{
+    for (; n > 0; n--) {
+        words += strcspn(words, " ");
+        words += *words == ' ';
+    }
+    return tlmc_arena_strndup(e->arena, words, strcspn(words, " "));
+}
+
+/* "gradient" of p1. */
+static const char *role_of(struct tlmc_emit *e, const struct update_row *row, unsigned column)
+{
+    return column == SCALE ? "scale of the gradient" : word_of(e, row->roles, column);
+}
+
+static bool is_attribute(const char *word)
+{
+    for (unsigned c = 0; c < COLUMNS; c++)
+        if (strcmp(word, names[c]) == 0)
+            return false;
+    return true;
+}
+
+/* "beta1 0.9, 1-beta1, eps 1e-8": what the constants of the call are, in its order.  NULL: it has
+   none. */
+static const char *constants_text(struct tlmc_call *call, const struct update_row *row)
+{
+    struct tlmc_emit *e = call->e;
+    const char *text = NULL, *word;
+
+    for (unsigned n = 0; row->arguments && *(word = word_of(e, row->arguments, n)); n++) {
+        const enum tlmc_attr_tag tag = tlmc_attr_find(word);
+        const char *value = "";
+
+        if (!is_attribute(word))
+            continue;
+        if (tag != TLMC_ATTR_COUNT && tlmc_attr_kind(tag) == TLMC_ATTR_FLOAT)
+            value = tlmc_emit_printf(e, " %s",
+                                     tlmc_literal_f64(e->arena, tlmc_node_float(call->node, tag)));
+        else if (tag != TLMC_ATTR_COUNT)
+            value = tlmc_node_int(call->node, tag) ? " true" : " false";
+        text = tlmc_emit_printf(e, "%s%s%s%s", text ? text : "", text ? ", " : "", word, value);
+    }
+    return text;
+}
+
 /* One word of the arguments as C; `pointers` are those of the columns. */
 static const char *argument(struct tlmc_call *call, const char *word, const char *const *pointers)
 {
@@ -77,26 +131,23 @@ static const char *body_text(struct tlmc_call *call, const struct update_row *ro
                              const char *const *pointers)
 {
     struct tlmc_emit *e = call->e;
-    const char *words = row->arguments, *text = "";
+    const char *constants = constants_text(call, row), *text = "", *word;
     const char *type =
         tlmc_dtype_ctype(tlmc_value_type(call->form->graph, call->node->inputs[0])->dtype);
 
-    if (!words && e->cuda)
+    if (!row->arguments && e->cuda)
         return tlmc_emit_printf(e, "    %s[i] = %s[i];\n", pointers[0], pointers[1]);
-    if (!words) /* a store moves bits */
+    if (!row->arguments) /* a store moves bits */
         return tlmc_emit_printf(e,
                                 "    (void)level;\n"
                                 "    memcpy(%s + begin, %s + begin, (end - begin) * sizeof(%s));\n",
                                 pointers[0], pointers[1], type);
-    while (*words) {
-        const size_t n = strcspn(words, " ");
-        const char *word = tlmc_arena_strndup(e->arena, words, n);
-
+    for (unsigned n = 0; *(word = word_of(e, row->arguments, n)); n++)
         text = tlmc_emit_printf(e, "%s%s, ", text, argument(call, word, pointers));
-        words += n + (words[n] == ' ');
-    }
-    return tlmc_emit_printf(e, e->cuda ? "    %s(%si);\n" : "    %s(level, %sbegin, end);\n",
-                            tlmc_call_symbol(call), text);
+    if (constants)
+        constants = tlmc_emit_printf(e, "    /* %s */\n", constants);
+    return tlmc_emit_printf(e, e->cuda ? "%s    %s(%si);\n" : "%s    %s(level, %sbegin, end);\n",
+                            constants ? constants : "", tlmc_call_symbol(call), text);
 }
 
 static struct tlmc_geometry elements(struct tlmc_emit *e, const char *items, int64_t blocks,
@@ -209,6 +260,13 @@ static const char *ctype_of(const struct batch *b, unsigned column)
     return tlmc_dtype_ctype(tlmc_value_type(b->call->form->graph, value)->dtype);
 }
 
+static const char *block_name(const struct column *column)
+{
+    return column->place == TLMC_PLACE_WEIGHTS ? "weights"
+           : column->place == TLMC_PLACE_STATE ? "state"
+                                               : "activations";
+}
+
 /* NULL: the value is no tensor of a block that a table can name. */
 static const char *offset_text(const struct tlmc_call *call, uint32_t value)
 {
@@ -271,6 +329,35 @@ static const char *offset_cell(struct tlmc_call *call, uint32_t value)
     return tlmc_literal_count(e->arena, offset);
 }
 
+/* "fc1.weight": the parameter that a row is about. */
+static const char *key_of(const struct batch *b, uint32_t place)
+{
+    const struct tlmc_param *params = b->call->e->module->params.items;
+    const uint32_t slot = tlmc_emit_slot(b->call->form, node_at(b, place)->inputs[0]);
+    const uint32_t of = params[slot].of;
+
+    return params[of == TLMC_NONE ? slot : of].key;
+}
+
+/* NAME.cu has offsets as numbers: NAME.c asserts that they are those of its enumerators. */
+static void assert_row(const struct batch *b, const char *table, uint32_t row, uint32_t place)
+{
+    struct tlmc_writer *out = &b->call->e->offsets;
+    unsigned count = 0;
+
+    for (unsigned c = 0; c < COLUMNS; c++) {
+        const uint32_t value = operand(node_at(b, place), b->row, c);
+
+        if (b->columns[c].source == TABLE)
+            tlmc_write(out, "%{and}%{name} == %{number}", "and",
+                       count++ ? " && " : "_Static_assert(", "name", offset_text(b->call, value),
+                       "number", offset_cell(b->call, value));
+    }
+    if (count)
+        tlmc_write(out, ", \"%{table}[%{row}]\");\n", "table", table, "row",
+                   tlmc_literal_count(b->call->e->arena, row));
+}
+
 /* One tensor's row; `block`: on CUDA its first one. */
 static void put_row(struct tlmc_writer *out, const struct batch *b, uint32_t kind, uint32_t place,
                     int64_t block)
@@ -288,7 +375,27 @@ static void put_row(struct tlmc_writer *out, const struct batch *b, uint32_t kin
         tlmc_write(out, ", %{first}", "first", tlmc_literal_count(e->arena, (uint64_t)block));
     if (e->cuda && b->end - b->first > 1)
         tlmc_write(out, ", %{kind}", "kind", tlmc_literal_count(e->arena, kind));
-    tlmc_write(out, " },\n");
+    tlmc_write(out, " }, /* %{key} */\n", "key", key_of(b, place));
+}
+
+/* What the columns are, above the table: "p0 parameter (weights), p1 gradient (activations)". */
+static void describe_table(struct tlmc_writer *out, const struct batch *b)
+{
+    struct tlmc_emit *e = b->call->e;
+    const char *text =
+        tlmc_emit_printf(e, "Tensors of %s, one a row.  Offsets in bytes:", b->row->base);
+    unsigned count = 0;
+
+    for (unsigned c = 0; c < COLUMNS; c++)
+        if (b->columns[c].source == TABLE)
+            text = tlmc_emit_printf(e, "%s%s %s %s (%s)", text, count++ ? "," : "", names[c],
+                                    role_of(e, b->row, c), block_name(&b->columns[c]));
+    text = tlmc_emit_printf(e, "%s.  count: elements.", text);
+    if (e->cuda)
+        text = tlmc_emit_printf(e, "%s  first: its first block of the launch.", text);
+    if (e->cuda && b->end - b->first > 1)
+        text = tlmc_emit_printf(e, "%s  kind: its case below.", text);
+    tlmc_write_comment(out, text);
 }
 
 /* The table; on CUDA it stands beside its kernel and also tells the first block of each tensor and,
@@ -300,6 +407,7 @@ static const char *put_table(const struct batch *b, int64_t *blocks)
     const char *name = tlmc_names_make(&e->names, tlmc_emit_printf(e, "rows_%s", b->row->base));
 
     *blocks = 0;
+    describe_table(out, b);
     tlmc_write(out, e->cuda ? "TLM_TABLE const struct {\n    uint64_t "
                             : "static const struct {\n    size_t ");
     for (unsigned c = 0; c < COLUMNS; c++)
@@ -307,13 +415,15 @@ static const char *put_table(const struct batch *b, int64_t *blocks)
             tlmc_write(out, "%{name}, ", "name", names[c]);
     tlmc_write(out,
                !e->cuda                 ? "count;\n} %{name}[] = {\n"
-               : b->end - b->first == 1 ? "count, first; /* block */\n} %{name}[] = {\n"
-                                        : "count, first; /* block */\n"
+               : b->end - b->first == 1 ? "count, first;\n} %{name}[] = {\n"
+                                        : "count, first;\n"
                                           "    uint32_t kind;\n} %{name}[] = {\n",
                "name", name);
     for (uint32_t kind = b->first; kind < b->end; kind++)
         for (uint32_t n = begin_of(b, kind); n < begin_of(b, kind + 1); n++) {
             put_row(out, b, kind - b->first, n, *blocks);
+            if (e->cuda)
+                assert_row(b, name, n - begin_of(b, b->first), n);
             *blocks += blocks_of(count_at(b, n));
         }
     tlmc_write(out, "};\n\n");
@@ -398,6 +508,20 @@ static const char *kind_text(const struct batch *b, uint32_t kind)
     return text;
 }
 
+/* Lines one level deeper. */
+static const char *deeper(struct tlmc_emit *e, const char *lines)
+{
+    const char *text = "";
+
+    while (*lines) {
+        const size_t n = strcspn(lines, "\n") + 1;
+
+        text = tlmc_emit_printf(e, "%s    %.*s", text, (int)n, lines);
+        lines += n;
+    }
+    return text;
+}
+
 /* The calls of all kinds, of which the row tells one: its blocks all take the same way. */
 static const char *kinds_text(const struct batch *b, const char *table)
 {
@@ -410,9 +534,9 @@ static const char *kinds_text(const struct batch *b, const char *table)
     for (uint32_t kind = b->first; kind < b->end; kind++)
         text = tlmc_emit_printf(e,
                                 "%s    case %u:\n"
-                                "    %s"
+                                "%s"
                                 "        break;\n",
-                                text, kind - b->first, kind_text(b, kind));
+                                text, kind - b->first, deeper(e, kind_text(b, kind)));
     return tlmc_emit_printf(e, "%s    }\n", text);
 }
 
@@ -458,13 +582,11 @@ static const char *row_pointer(const struct batch *b, const char *table, unsigne
     const struct column *column = &b->columns[c];
     const uint32_t value = operand(b->call->node, b->row, c);
     const char *type = tlmc_dtype_name(tlmc_value_type(b->call->form->graph, value)->dtype);
-    const char *block = column->place == TLMC_PLACE_WEIGHTS ? "weights"
-                        : column->place == TLMC_PLACE_STATE ? "state"
-                                                            : "activations";
 
     if (column->source != TABLE)
         return tlmc_emit_use(b->call->e, b->call->form, value, is_written(b->call->node, c));
-    return tlmc_emit_printf(b->call->e, "tlm_%s_at(m->%s, %s[i].%s)", type, block, table, names[c]);
+    return tlmc_emit_printf(b->call->e, "tlm_%s_at(m->%s, %s[i].%s)", type, block_name(column),
+                            table, names[c]);
 }
 
 /* A batch of one kind. */

@@ -1,5 +1,5 @@
-/* In: templates and texts.  Out: indented lines of at most 100 columns where a comma allows it.  A
-   hole without a value is a fault of ours. */
+/* In: templates and texts.  Out: indented lines of at most 100 columns where a comma or && allows
+   it.  A hole without a value is a fault of ours. */
 #include "writer.h"
 
 #include <stdbool.h>
@@ -22,9 +22,9 @@ void tlmc_writer_set(struct tlmc_writer *writer, const char *name, const char *t
     writer->holes[writer->hole_count++].text = text;
 }
 
-/* Where a line may be broken: behind a ", " before the limit, outside strings and comments; of
-   several the last of those inside the fewest brackets.  *depth: brackets open at the beginning,
-   then at the break.  0: nowhere. */
+/* Where a line may be broken: behind a ", " or "&& " before the limit, outside strings and
+   comments; of several the last of those inside the fewest brackets.  *depth: brackets open at the
+   beginning, then at the break.  0: nowhere. */
 static size_t break_place(const char *line, size_t length, size_t limit, int *depth)
 {
     size_t place = 0;
@@ -44,7 +44,8 @@ static size_t break_place(const char *line, size_t length, size_t limit, int *de
             open++;
         else if (strchr(")]}", line[i]))
             open--;
-        else if (line[i] == ',' && line[i + 1] == ' ' && open <= best) {
+        else if ((line[i] == ',' || (i > 0 && line[i - 1] == '&' && line[i] == '&')) &&
+                 line[i + 1] == ' ' && open <= best) {
             best = open;
             place = i + 1;
         }

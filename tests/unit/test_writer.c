@@ -67,6 +67,11 @@ static void long_lines(void **state)
     expect(p, "call(aaaaaaaaaaaaaaaaaaaaaaaaaaaa, bbbbbbbbbbbbbbbbbbbbbbbbbbbbbb,\n"
               "    inner(ccccccccccccccc, ddddddddd, eeeeeeeeeeee), ffffffff);\n");
     p = pen();
+    tlmc_write_text(&p->w, "_Static_assert(AT_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA == 0 && "
+                           "AT_BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB == 64, \"t\");\n");
+    expect(p, "_Static_assert(AT_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA == 0 &&\n"
+              "    AT_BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB == 64, \"t\");\n");
+    p = pen();
     tlmc_write_text(
         &p->w,
         "\"a, long, string, aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"

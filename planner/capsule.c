@@ -248,6 +248,16 @@ bool tlmc_op_has_gradient(enum tlmc_op op)
     return strcmp(rules[op], "none") != 0;
 }
 
+bool tlmc_names_own_test(const char *evidence)
+{
+    static const char *const folders[] = { "ops/", "gradients/", "groups/" };
+
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        if (strncmp(evidence, folders[i], strlen(folders[i])) == 0)
+            return true;
+    return false;
+}
+
 bool tlmc_capsule_is_users(const struct tlmc_capsule *capsule)
 {
     return strncmp(capsule->module, "user:", 5) == 0;

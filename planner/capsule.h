@@ -206,6 +206,9 @@ const struct tlmc_provider *tlmc_catalog_provider(const struct tlmc_catalog *cat
 const char *tlmc_capsule_refusal(const struct tlmc_catalog *catalog,
                                  const struct tlmc_profile *profile,
                                  const struct tlmc_capsule *capsule, struct tlmc_arena *arena);
+/* "ops/softmax/native_c", "gradients/softmax": evidence by the name of a test of tlmc's, not by a
+   file. */
+bool tlmc_names_own_test(const char *evidence);
 /* Does it come from a user's file? */
 bool tlmc_capsule_is_users(const struct tlmc_capsule *capsule);
 /* Is the order of its sums nobody's promise?  Deterministic plans and programs refuse it. */

@@ -179,8 +179,7 @@ static bool is_test_of_ours(const struct tlmc_catalog *catalog, const char *name
 static void check_user_evidence(const struct tlmc_catalog *catalog, unsigned begin, unsigned end,
                                 struct tlmc_diags *diags)
 {
-    static const char *const ours[] = { "ops/", "gradients/", "groups/" };
-    unsigned i, k;
+    unsigned i;
     int slot;
 
     for (i = begin; i < end; i++)
@@ -191,12 +190,10 @@ static void check_user_evidence(const struct tlmc_catalog *catalog, unsigned beg
             if (contract->evidence == TLMC_EV_GUARD || contract->evidence == TLMC_EV_TRUSTED ||
                 contract->evidence == TLMC_EV_MISSING)
                 continue;
-            for (k = 0; k < 3; k++)
-                if (strncmp(contract->name, ours[k], strlen(ours[k])) == 0 &&
-                    !is_test_of_ours(catalog, contract->name))
-                    tlmc_report(diags, TLMC_E_EVIDENCE, capsule->span,
-                                "evidence '%s' of capsule '%s' is not a test of this tlmc",
-                                contract->name, capsule->name);
+            if (tlmc_names_own_test(contract->name) && !is_test_of_ours(catalog, contract->name))
+                tlmc_report(diags, TLMC_E_EVIDENCE, capsule->span,
+                            "evidence '%s' of capsule '%s' is not a test of this tlmc",
+                            contract->name, capsule->name);
         }
 }
 

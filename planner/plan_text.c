@@ -96,6 +96,25 @@ static void collect(const struct tlmc_plan *plan, row_vec *rows)
 
 /* ---- blocks */
 
+/* Of a user's capsule only the existence of what it names is known. */
+static void put_evidence(const struct tlmc_capsule *k, const struct tlmc_contract *c,
+                         struct tlmc_strbuf *out)
+{
+    const bool users = tlmc_capsule_is_users(k) && c->evidence != TLMC_EV_TRUSTED &&
+                       c->evidence != TLMC_EV_MISSING;
+
+    if (!users)
+        tlmc_strbuf_printf(out, "%s%s%s", tlmc_evidence_label(c->evidence), *c->name ? " " : "",
+                           c->name);
+    else if (c->evidence == TLMC_EV_GUARD)
+        tlmc_strbuf_printf(out, "claims the guard %s", c->name);
+    else if (tlmc_names_own_test(c->name))
+        tlmc_strbuf_printf(out, "cites %s, a test of tlmc", c->name);
+    else
+        tlmc_strbuf_printf(out, "claims %s in %s (not run by tlmc)",
+                           tlmc_evidence_name(c->evidence), c->name);
+}
+
 static void put_contracts(const struct tlmc_capsule *k, struct tlmc_strbuf *out)
 {
     int slot;
@@ -105,9 +124,10 @@ static void put_contracts(const struct tlmc_capsule *k, struct tlmc_strbuf *out)
         const bool owed = slot != TLMC_SLOT_VJP || k->vjp != TLMC_VJP_NONE;
 
         tlmc_strbuf_printf(out, "    %s: %s", tlmc_slot_name((enum tlmc_slot)slot), c->claim);
-        if (owed)
-            tlmc_strbuf_printf(out, "; %s%s%s", tlmc_evidence_label(c->evidence),
-                               *c->name ? " " : "", c->name);
+        if (owed) {
+            tlmc_strbuf_add(out, "; ");
+            put_evidence(k, c, out);
+        }
         if (*c->summary)
             tlmc_strbuf_printf(out, " (%s)", c->summary);
         if (*c->provenance)

@@ -234,17 +234,14 @@ uint32_t tlmc_reg_bits(const struct tlmc_reg_reading *r, int id, enum tlmc_spell
 /* A user's evidence is a file beside the registry file, or a test of ours by name. */
 static bool evidence_exists(const struct tlmc_registry_reader *reader, const char *name)
 {
-    static const char *const ours[] = { "ops/", "gradients/", "groups/" };
     const char *path = tlmc_sources_get(reader->diags->sources, reader->file)->path;
     const char *slash = strrchr(path, '/');
     struct tlmc_strbuf full = { 0 };
     struct stat info;
     bool exists;
-    size_t i;
 
-    for (i = 0; i < sizeof ours / sizeof *ours; i++)
-        if (strncmp(name, ours[i], strlen(ours[i])) == 0)
-            return true; /* looked up when the catalog is complete */
+    if (tlmc_names_own_test(name))
+        return true; /* looked up when the catalog is complete */
     if (slash && name[0] != '/')
         tlmc_strbuf_add_n(&full, path, (size_t)(slash - path) + 1);
     tlmc_strbuf_add(&full, name);

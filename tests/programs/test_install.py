@@ -148,6 +148,12 @@ def modules(folder):
     capsules = ["--capsules", here + "/my_kernels.capsules"]
     plan = tlmc("plan", example("own_kernel"), *capsules).ok().out
     check("softmax: my_kernels.softmax\n  provider=my-kernels trust=checked vjp=graph-vjp\n" in plan, plan)
+    contracts = tlmc("plan", example("own_kernel"), *capsules, "--contracts").ok().out
+    block = contracts[contracts.index("softmax: my_kernels.softmax"):]
+    for claim in ("; claims the guard rank <= 8\n", "; claims tests in my_softmax_test.c (not run by tlmc)\n", "; cites gradients/softmax, a test of tlmc\n"):
+        check(claim in block, f"no {claim!r} in\n{block}")
+    check("covered by" not in block and "guarded by" not in block, block)
+    check("; covered by test ops/mul/native_c\n" in contracts[:contracts.index("softmax: my_kernels.softmax")], "ours are tested by us")
     plain = tlmc("plan", example("own_kernel")).ok().out
     check("native_c.softmax" in plain, "without --capsules the plan takes native_c")
     bad = open(here + "/my_kernels.capsules").read()

@@ -4,10 +4,14 @@
 
 static void put_sizes(struct tlmc_emit *e, struct tlmc_writer *w)
 {
+    tlmc_write_comment(
+        w,
+        tlmc_emit_printf(
+            e,
+            "Memory for %s_create, from the caller or from tlm_arena_new.  Sizes do not depend on "
+            "the number of threads, which is at most %s_MAX_THREADS.",
+            e->model, e->MODEL));
     tlmc_write(w,
-               "/* Memory for %{model}_create, from the caller or from tlm_arena_new.  Sizes do "
-               "not depend on the number of\n"
-               "   threads, which is at most %{MODEL}_MAX_THREADS. */\n"
                "#define %{MODEL}_ABI UINT32_C(0x%{abi})\n"
                "#define %{MODEL}_WEIGHTS_BYTES ((size_t)%{weights})\n"
                "#define %{MODEL}_STATE_BYTES ((size_t)%{state})\n"
@@ -51,16 +55,17 @@ static void put_scalars(struct tlmc_emit *e, struct tlmc_writer *w)
                    tlmc_names_upper(e->arena, tlmc_emit_scalar_name(e, i)));
     tlmc_write(w, "%{MODEL}_SCALARS };\n"
                   "float *%{model}_scalars(%{model} *m); /* %{MODEL}_SCALARS of them */\n");
-    if (tlmc_emit_has_rates(e))
+    if (tlmc_emit_has_rates(e)) {
+        tlmc_write_comment(
+            w, "Learning rates of the optimizer's groups: after create those of the model's "
+               "file.  set_lr also fills the scalars of its group for the next step; without it "
+               "they stay as they are.");
         tlmc_write(w,
-                   "/* Learning rates of the optimizer's groups: after create those of the model's "
-                   "file.  set_lr also fills the\n"
-                   "   scalars of its group for the next step; without it they stay as they are. "
-                   "*/\n"
                    "enum { %{MODEL}_GROUPS = %{groups} };\n"
                    "double %{model}_get_lr(const %{model} *m, uint32_t group);\n"
                    "tlm_status %{model}_set_lr(%{model} *m, uint32_t group, double lr);\n",
                    "groups", tlmc_literal_count(e->arena, e->module->train.group_count));
+    }
 }
 
 static void put_training(struct tlmc_emit *e, struct tlmc_writer *w,
@@ -68,13 +73,16 @@ static void put_training(struct tlmc_emit *e, struct tlmc_writer *w,
 {
     const bool accumulates = tlmc_emit_has_phase(form, TLMC_ACCUMULATE_PHASE);
 
+    tlmc_write_comment(
+        w, tlmc_emit_printf(
+               e,
+               "Training: fill the inputs, forward, backward (overwrites the gradients)%s, step.  "
+               "Another form that runs in between uses the same memory.",
+               accumulates ? ", accumulate" : ""));
     tlmc_write(w,
-               "/* Training: fill the inputs, forward, backward (overwrites the "
-               "gradients)%{accumulate}, step.  Another\n"
-               "   form that runs in between uses the same memory. */\n"
                "tlm_status %{model}_%{label}_forward(%{model} *m);\n"
                "tlm_status %{model}_%{label}_backward(%{model} *m);\n",
-               "accumulate", accumulates ? ", accumulate" : "", "label", form->label);
+               "label", form->label);
     if (accumulates)
         tlmc_write(w, "tlm_status %{model}_%{label}_accumulate(%{model} *m);\n", "label",
                    form->label);
@@ -134,24 +142,25 @@ void tlmc_emit_header(struct tlmc_emit *e, struct tlmc_strbuf *out)
         "\n"
         "/* Makes a model at the start of options->state.  options->abi is %{MODEL}_ABI. */\n"
         "tlm_status %{model}_create(%{model} **out, const tlm_options *options);\n"
-        "/* Gives back what create took besides the caller's blocks%{nothing}; before those are "
-        "freed.  NULL: nothing. */\n"
+        "/* Gives back what create took besides the caller's blocks%{nothing};\n"
+        "   before those are freed.  NULL: nothing. */\n"
         "void %{model}_destroy(%{model} *m);\n"
         "/* Results of the runs before it can be read afterwards%{at_once}. */\n"
         "tlm_status %{model}_wait(%{model} *m);\n"
         "const char *%{model}_error(const %{model} *m); /* of the last call that failed */\n"
         "%{ask}"
         "const tlm_param *%{model}_params(%{model} *m, size_t *count);\n"
-        "void %{model}_reset(%{model} *m);                 /* transient states to their "
-        "initial values */\n"
-        "void %{model}_reinit(%{model} *m, uint64_t seed); /* everything as after create with "
-        "this seed */\n"
-        "uint64_t %{model}_get_step(const %{model} *m);    /* optimizer steps done */\n"
+        "/* Transient states to their initial values. */\n"
+        "void %{model}_reset(%{model} *m);\n"
+        "/* Everything as after create with this seed. */\n"
+        "void %{model}_reinit(%{model} *m, uint64_t seed);\n"
+        "/* Optimizer steps done; the seed of random draws. */\n"
+        "uint64_t %{model}_get_step(const %{model} *m);\n"
         "void %{model}_set_step(%{model} *m, uint64_t step);\n"
-        "uint64_t %{model}_get_seed(const %{model} *m);    /* of random draws */\n"
+        "uint64_t %{model}_get_seed(const %{model} *m);\n"
         "void %{model}_set_seed(%{model} *m, uint64_t seed);\n\n",
         "nothing", e->cuda ? "" : ": on the CPU nothing", "at_once",
-        e->cuda ? ", and errors that the device found are told" : "; on the CPU: at once", "ask",
+        e->cuda ? ";\n   errors that the device found are told" : "; on the CPU: at once", "ask",
         params_comment(e));
     for (uint32_t f = 0; f < e->form_count; f++)
         put_form(e, &w, &e->forms[f]);

@@ -137,17 +137,27 @@ const char *tlmc_literal_count(struct tlmc_arena *arena, uint64_t value)
 
 void tlmc_literal_string(struct tlmc_strbuf *out, const char *text, int indent)
 {
+    enum { LONG = 84, LONGEST = 94 }; /* of a piece with its indentation */
+    size_t begin;                     /* of the piece */
+
     if (!text) {
         tlmc_strbuf_add(out, "NULL");
         return;
     }
     tlmc_strbuf_char(out, '"');
+    begin = out->length;
     for (const char *p = text; *p; p++) {
         const unsigned char c = (unsigned char)*p;
 
-        if (c == '\n' && p[1] != '\0')
+        const size_t width = out->length - begin + (size_t)indent;
+
+        if (indent > 0 && c == ' ' && width > LONG && width + strcspn(p, "\n") > LONGEST) {
+            tlmc_strbuf_printf(out, " \"\n%*s\"", indent, "");
+            begin = out->length;
+        } else if (c == '\n' && p[1] != '\0') {
             tlmc_strbuf_printf(out, "\\n\"\n%*s\"", indent, "");
-        else if (c == '\n')
+            begin = out->length;
+        } else if (c == '\n')
             tlmc_strbuf_add(out, "\\n");
         else if (c == '"' || c == '\\')
             tlmc_strbuf_printf(out, "\\%c", c);

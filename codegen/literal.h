@@ -20,8 +20,9 @@ const char *tlmc_literal_i32(struct tlmc_arena *arena, int64_t value);
 const char *tlmc_literal_element(struct tlmc_arena *arena, enum tlmc_dtype dtype, double value);
 /* A plain decimal count. */
 const char *tlmc_literal_count(struct tlmc_arena *arena, uint64_t value);
-/* "text" with everything C needs escaped; NULL prints NULL.  Newlines end a piece: each piece but
-   the first stands on a line of its own, after `indent` blanks. */
+/* "text" with everything C needs escaped; NULL prints NULL.  Newlines end a piece, with an
+   indentation also blanks in what is too long for a line: each piece but the first stands on a line
+   of its own, after `indent` blanks. */
 void tlmc_literal_string(struct tlmc_strbuf *out, const char *text, int indent);
 
 #endif

@@ -1,5 +1,5 @@
-/* In: templates and texts.  Out: indented lines of at most 100 columns where a comma or && allows
-   it.  A hole without a value is a fault of ours. */
+/* In: templates and texts.  Out: indented lines of at most 100 columns where the text allows it.
+   A hole without a value is a fault of ours. */
 #include "writer.h"
 
 #include <stdbool.h>
@@ -22,12 +22,26 @@ void tlmc_writer_set(struct tlmc_writer *writer, const char *name, const char *t
     writer->holes[writer->hole_count++].text = text;
 }
 
-/* Where a line may be broken: behind a ", " or "&& " before the limit, outside strings and
-   comments; of several the last of those inside the fewest brackets.  *depth: brackets open at the
-   beginning, then at the break.  0: nowhere. */
+/* Does the line go on behind a comma, && or, before a comment, a semicolon at this place? */
+static bool is_joint(const char *line, size_t i)
+{
+    if (line[i + 1] != ' ')
+        return false;
+    return line[i] == ',' || (line[i] == '&' && i > 0 && line[i - 1] == '&') ||
+           (line[i] == ';' && strncmp(line + i + 2, "/*", 2) == 0);
+}
+
+static bool is_assignment(const char *line, size_t i)
+{
+    return line[i] == '=' && line[i + 1] == ' ' && i > 0 && line[i - 1] == ' ';
+}
+
+/* Where a line may be broken before the limit: behind a joint outside strings and comments, of
+   several the last of those inside the fewest brackets; where there is none, behind "=".  *depth:
+   brackets open at the beginning, then at the break.  0: nowhere. */
 static size_t break_place(const char *line, size_t length, size_t limit, int *depth)
 {
-    size_t place = 0;
+    size_t place = 0, assignment = 0;
     bool quoted = false;
     int open = *depth, best = 1000;
 
@@ -44,14 +58,16 @@ static size_t break_place(const char *line, size_t length, size_t limit, int *de
             open++;
         else if (strchr(")]}", line[i]))
             open--;
-        else if ((line[i] == ',' || (i > 0 && line[i - 1] == '&' && line[i] == '&')) &&
-                 line[i + 1] == ' ' && open <= best) {
+        else if (is_assignment(line, i) && open == *depth)
+            assignment = i + 1;
+        else if (is_joint(line, i) && open <= best) {
             best = open;
             place = i + 1;
         }
     }
-    if (place > 0)
-        *depth = best;
+    if (place == 0)
+        return assignment;
+    *depth = best;
     return place;
 }
 

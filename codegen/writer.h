@@ -6,8 +6,8 @@
 
    A hole is looked up in the pairs of the call, then in those of tlmc_writer_set.  "%%" is a
    percent sign.  Each line is indented by `indent` levels of four blanks; a line longer than 100
-   columns is broken after a comma or && outside strings, and goes on four blanks deeper.  Text goes
-   to `out`, which the caller owns. */
+   columns is broken after a comma, && or before a comment, outside strings, and goes on four blanks
+   deeper.  Text goes to `out`, which the caller owns. */
 #ifndef TLMC_CODEGEN_WRITER_H
 #define TLMC_CODEGEN_WRITER_H
 

@@ -71,6 +71,17 @@ static void long_lines(void **state)
                            "AT_BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB == 64, \"t\");\n");
     expect(p, "_Static_assert(AT_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA == 0 &&\n"
               "    AT_BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB == 64, \"t\");\n");
+    p = pen(); /* before the comment; behind "=" where nothing else is */
+    tlmc_write_text(&p->w,
+                    "const float *const x = tlm_f32_at(m->weights, AT_XXXXXXXXXXXXXXXXXXXXXXXXX"
+                    "XXXXXXXXXXXXX); /* f32[2, 3] */\n");
+    expect(p, "const float *const x = tlm_f32_at(m->weights, AT_XXXXXXXXXXXXXXXXXXXXXXXXX"
+              "XXXXXXXXXXXXX);\n    /* f32[2, 3] */\n");
+    p = pen();
+    tlmc_write_text(&p->w, "const uint8_t *const aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa = "
+                           "table_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa;\n");
+    expect(p, "const uint8_t *const aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa =\n"
+              "    table_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa;\n");
     p = pen();
     tlmc_write_text(
         &p->w,

@@ -112,7 +112,7 @@ def names(folder):
     os.makedirs(here + "/include")
     for header in headers:
         open(f"{here}/include/{header}", "w").write(f"#define USERS_{header[:-2]} 1\n")
-    lines = "".join(f"#include <{h}>\n#ifndef USERS_{h[:-2]}\n#error not the user's {h}\n#endif\n" for h in headers)
+    lines = "".join(f"#include <{h}>\n#ifndef USERS_{h[:-2]}\n#error another {h}\n#endif\n" for h in headers)
     open(here + "/app.c", "w").write('#include "quickstart_mlp.h"\n' + lines + "int main(void)\n{\n    return 0;\n}\n")
     for profile in ("checked_cpu", "reference_cpu"):
         for order in ("BEFORE", "AFTER"):

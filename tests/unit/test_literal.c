@@ -139,10 +139,10 @@ static void strings(void **state)
                  "\"what?\\?!\"");
     check_string("one\ntwo\n", "\"one\\n\"\n    \"two\\n\"");
     check_string(
-        "a long line of a table, which takes all of what a line of emitted code may take, "
+        "a long line of a table, which takes all of what a line of emitted code takes, "
         "and more than that",
-        "\"a long line of a table, which takes all of what a line of emitted code may take, "
-        "\"\n    \"and more than that\"");
+        "\"a long line of a table, which takes all of what a line of emitted code takes, and "
+        "\"\n    \"more than that\"");
 }
 
 int main(void)

@@ -14,52 +14,59 @@ const struct tlmc_plan *tlmc_accepted(const tlmc_accepted_plan *plan)
     return plan->plan;
 }
 
-static void note_failure(struct tlmc_diags *diags, struct tlmc_diag *diag,
-                         const struct tlmc_failure *f)
-{
-    const struct tlmc_graph *graph = f->form ? f->form->form->graph : NULL;
-    const struct tlmc_span span = graph ? graph->nodes[f->node].span : (struct tlmc_span){ 0 };
-    const char *op = graph ? tlmc_op_info(graph->nodes[f->node].op)->name : "";
+struct notes { /* of one message */
+    const struct tlmc_plan *plan;
+    struct tlmc_diags *diags;
+    struct tlmc_diag *diag;
+};
 
-    tlmc_note(diags, diag, span, "%s%s%s%s%s", op, *op ? ": " : "",
-              f->capsule ? f->capsule->name : "", f->capsule ? ": " : "", f->text);
+/* One line, with its place and without the text there. */
+static void note_failure(void *context, const struct tlmc_node *node, const char *line)
+{
+    const struct notes *notes = context;
+    const struct tlmc_sources *sources = notes->plan->module->sources;
+    const struct tlmc_span nowhere = { 0 };
+
+    if (node && node->span.file && sources) {
+        const struct tlmc_line_place place = tlmc_span_place(sources, node->span);
+
+        tlmc_note(notes->diags, notes->diag, nowhere, "%s:%u:%u: %s",
+                  tlmc_sources_get(sources, node->span.file)->path, place.line, place.column, line);
+    } else {
+        tlmc_note(notes->diags, notes->diag, nowhere, "%s", line);
+    }
 }
 
-/* Failures of one kind under one diagnostic, each as a note. */
-static bool report_kind(const struct tlmc_plan *plan, struct tlmc_diags *diags,
+/* Failures of one code under one diagnostic. */
+static void report_code(const struct tlmc_plan *plan, struct tlmc_diags *diags,
                         enum tlmc_diag_code code)
 {
-    struct tlmc_diag *diag = NULL;
+    const struct tlmc_span nowhere = { 0 };
+    const char *name = plan->module->name, *profile = plan->profile->name;
+    struct notes notes = { .plan = plan, .diags = diags };
+    bool any = false;
     uint32_t i;
 
-    for (i = 0; i < plan->failure_count; i++) {
-        const struct tlmc_failure *f = &plan->failures[i];
-        const bool unbuilt = !f->form || strcmp(f->text, "planned") == 0;
-        const enum tlmc_diag_code kind = unbuilt      ? TLMC_E_NOT_EMITTABLE
-                                         : f->capsule ? TLMC_E_GATE
-                                                      : TLMC_E_NO_CAPSULE;
-
-        if (kind != code)
-            continue;
-        if (!diag && code == TLMC_E_NOT_EMITTABLE)
-            diag = tlmc_report(
-                diags, code, (struct tlmc_span){ 0 },
-                "plan of '%s' not accepted: profile '%s' needs code that this build does not have",
-                plan->module->name, plan->profile->name);
-        else if (!diag && code == TLMC_E_NO_CAPSULE)
-            diag = tlmc_report(
-                diags, code, (struct tlmc_span){ 0 },
-                "plan of '%s' not accepted: ops without an admissible capsule under profile '%s'",
-                plan->module->name, plan->profile->name);
-        else if (!diag)
-            diag = tlmc_report(
-                diags, code, (struct tlmc_span){ 0 },
-                "plan of '%s' not accepted: the gate refuses it under policy '%s' of profile '%s'",
-                plan->module->name, tlmc_assurance_name(&plan->profile->assurance),
-                plan->profile->name);
-        note_failure(diags, diag, f);
-    }
-    return diag != NULL;
+    for (i = 0; i < plan->failure_count; i++)
+        any |= tlmc_failure_code(&plan->failures[i]) == code;
+    if (!any)
+        return;
+    if (code == TLMC_E_NOT_EMITTABLE)
+        notes.diag = tlmc_report(
+            diags, code, nowhere,
+            "plan of '%s' not accepted: profile '%s' needs code that this build does not have",
+            name, profile);
+    else if (code == TLMC_E_NO_CAPSULE)
+        notes.diag = tlmc_report(
+            diags, code, nowhere,
+            "plan of '%s' not accepted: ops without an admissible capsule under profile '%s'", name,
+            profile);
+    else
+        notes.diag = tlmc_report(
+            diags, code, nowhere,
+            "plan of '%s' not accepted: the gate refuses it under policy '%s' of profile '%s'",
+            name, tlmc_assurance_name(&plan->profile->assurance), profile);
+    tlmc_tell_failures(plan, false, code, note_failure, &notes);
 }
 
 /* What was chosen once is asked again: nothing but these checks stands between a plan and the
@@ -133,9 +140,9 @@ const tlmc_accepted_plan *tlmc_plan_accept(const struct tlmc_plan *plan, struct 
     uint32_t i;
 
     if (plan->failure_count) {
-        report_kind(plan, diags, TLMC_E_NO_CAPSULE);
-        report_kind(plan, diags, TLMC_E_GATE);
-        report_kind(plan, diags, TLMC_E_NOT_EMITTABLE);
+        report_code(plan, diags, TLMC_E_NO_CAPSULE);
+        report_code(plan, diags, TLMC_E_GATE);
+        report_code(plan, diags, TLMC_E_NOT_EMITTABLE);
         return NULL;
     }
     choosing = TLMC_NEW(arena, struct tlmc_choosing);

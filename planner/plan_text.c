@@ -9,6 +9,8 @@
    id, --explain every refusal, --steps the steps of each form (plan_steps.c). */
 #include "plan_report.h"
 
+#include "plan_internal.h"
+
 #include <string.h>
 
 const struct tlmc_plan_form *tlmc_report_form(const struct tlmc_plan *plan, uint32_t i)
@@ -208,24 +210,18 @@ static void print_memory(const struct tlmc_plan *plan, struct tlmc_strbuf *out)
     }
 }
 
-static void print_failures(const struct tlmc_plan *plan, struct tlmc_strbuf *out)
+static void print_failure(void *context, const struct tlmc_node *node, const char *line)
 {
-    uint32_t i;
+    (void)node;
+    tlmc_strbuf_printf(context, "  %s\n", line);
+}
 
+static void print_failures(const struct tlmc_plan *plan, bool all, struct tlmc_strbuf *out)
+{
     if (!plan->failure_count)
         return;
     tlmc_strbuf_add(out, "not accepted\n");
-    for (i = 0; i < plan->failure_count; i++) {
-        const struct tlmc_failure *f = &plan->failures[i];
-
-        tlmc_strbuf_add(out, "  ");
-        if (f->form)
-            tlmc_strbuf_printf(out,
-                               "%s: ", tlmc_op_info(f->form->form->graph->nodes[f->node].op)->name);
-        if (f->capsule)
-            tlmc_strbuf_printf(out, "%s: ", f->capsule->name);
-        tlmc_strbuf_printf(out, "%s\n", f->text);
-    }
+    tlmc_tell_failures(plan, all, TLMC_ANY_FAILURE, print_failure, out);
 }
 
 void tlmc_plan_text(const struct tlmc_plan *plan, const struct tlmc_report_options *options,
@@ -247,5 +243,5 @@ void tlmc_plan_text(const struct tlmc_plan *plan, const struct tlmc_report_optio
         for (i = 0; i < plan->form_count; i++)
             tlmc_report_steps(plan, tlmc_report_form(plan, i), options, out);
     print_memory(plan, out);
-    print_failures(plan, out);
+    print_failures(plan, options->explain, out);
 }

@@ -79,6 +79,18 @@ def lists(folder):
     tlmc("ops", "frobnicate").fails(1, "no op")
 
 
+def refusals_are_short(folder):
+    """One line an op and at most 20; --explain lists every failure."""
+    r = tlmc("plan", example("gpt2"), "--profile", "verified_cpu")
+    r.fails(3, "and 11 more; tlmc plan --explain lists them")
+    for text, begin in ((r.out, "\nnot accepted\n"), (r.err, "of profile 'verified_cpu'\n")):
+        lines = text.split(begin)[1].splitlines()
+        equal(len(lines), 21, "lines")
+        check("matmul: native_c.matmul: trust-not-admitted(checked), and 4 more" in "\n".join(lines), lines)
+    out = tlmc("plan", example("gpt2"), "--profile", "verified_cpu", "--explain").out
+    check("matmul: native_c.matmul: vjp obligation covered by test gradients/matmul" in out and "lists them" not in out, "--explain")
+
+
 def steps_agree(folder):
     """NAME.c numbers its steps as the plan does, and says "in place" where the plan does."""
     for device in ("cpu", "cuda"):
@@ -121,4 +133,4 @@ def beyond_a_launch(folder):
     check("matmul: native_cuda.matmul" in r.out and "cublas.matmul refused: admit(an axis of 3000000000 exceeds 2147483647)" in r.out, r.out)
 
 
-main(chapter_report, vendor_report, each_op_once, contracts_and_steps, other_formats, lists, steps_agree, same_plan_twice, beyond_a_launch)
+main(chapter_report, vendor_report, each_op_once, contracts_and_steps, other_formats, lists, refusals_are_short, steps_agree, same_plan_twice, beyond_a_launch)

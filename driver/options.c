@@ -12,17 +12,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum kind { ARGUMENT_NONE, ARGUMENT_NAME, ARGUMENT_PATH, ARGUMENT_PAIR, ARGUMENT_TEXT };
+
 struct row {
     const char *name;
     int letter;
     const char *argument;
+    enum kind kind;
     bool many;
     const char *commands, *help;
 };
 
 static const struct row rows[TLMC_OPT_COUNT] = {
-#define OPTION(TAG, name, letter, argument, many, commands, help) \
-    { name, letter, argument, many, commands, help },
+#define OPTION(TAG, name, letter, argument, kind, many, commands, help) \
+    { name, letter, argument, ARGUMENT_##kind, many, commands, help },
 #include "options.def"
 };
 
@@ -122,6 +125,29 @@ static int option_of(int code, const struct command *command)
     return -1;
 }
 
+/* Is this what the option takes?  `apart`: it is a word of its own, which might be the next option
+   where the argument was forgotten. */
+static bool check_argument(const struct command *command, const struct row *row, const char *text,
+                           bool apart)
+{
+    const char *path = row->kind == ARGUMENT_PATH ? text : NULL;
+
+    if (apart && row->kind != ARGUMENT_TEXT && text[0] == '-' && text[1] != '\0') {
+        fprintf(stderr,
+                "tlmc %s: option '--%s' needs an argument, which '%s' is not: --%s=%s if it is\n",
+                command->name, row->name, text, row->name, text);
+        return false;
+    }
+    if (row->kind == ARGUMENT_PAIR && strchr(text, '='))
+        path = strchr(text, '=') + 1;
+    if (path && !*path) {
+        fprintf(stderr, "tlmc %s: --%s '%s': no file or folder is named\n", command->name,
+                row->name, text);
+        return false;
+    }
+    return true;
+}
+
 static bool parse_flags(struct tlmc_options *options, const struct command *command, int argc,
                         char **argv)
 {
@@ -146,6 +172,8 @@ static bool parse_flags(struct tlmc_options *options, const struct command *comm
             fprintf(stderr, "tlmc %s: --%s is given twice\n", command->name, rows[at].name);
             return false;
         }
+        if (optarg && !check_argument(command, &rows[at], optarg, optarg == argv[optind - 1]))
+            return false;
         push(&options->values[at], &options->counts[at], optarg ? optarg : "");
     }
     for (int i = optind; i < argc; i++)

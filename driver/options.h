@@ -1,13 +1,13 @@
 /* The command line.  In: argv.  Out: the command, its options (rows of options.def) and its file
-   arguments. Refuses unknown and misplaced options, a single option given twice, missing arguments:
-   exit 2, one message. */
+   arguments. Refuses unknown and misplaced options, a single option given twice, missing arguments,
+   empty paths: exit 2, one message. */
 #ifndef TLMC_DRIVER_OPTIONS_H
 #define TLMC_DRIVER_OPTIONS_H
 
 #include <stdbool.h>
 
 enum tlmc_option {
-#define OPTION(TAG, name, letter, argument, many, commands, help) TLMC_OPT_##TAG,
+#define OPTION(TAG, name, letter, argument, kind, many, commands, help) TLMC_OPT_##TAG,
 #include "options.def"
     TLMC_OPT_COUNT
 };

@@ -1,31 +1,31 @@
 /* tlmc build and tlmc run: emit single files, compile them with the system's C compiler and, for
-   CUDA, the device code with NVRTC, all side by side; link; run the program.  A tlmc that was built
-   without CUDA links the stub instead, which refuses to run by name. */
-#define _POSIX_C_SOURCE 200809L
+   CUDA, the device code with NVRTC, all side by side; link; put the program into its place, or run
+   it.  A tlmc that was built without CUDA links the stub instead, which refuses to run by name.
+   Refuses to replace files that are not tlmc's; a signal leaves no temporary file behind. */
 #include "bundle.h"
 #include "commands.h"
 #include "compile.h"
 #include "images.h"
+#include "interrupt.h"
 #include "output.h"
 #include "pipeline.h"
 #include "toolkit.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
+
+#define PROGRAM "program" /* its name in the temporary folder */
 
 struct build {
     const struct tlmc_options *options;
     struct tlmc_compilation c;
     struct tlmc_emission emission;
-    const char *sources, *temporary;
-    /* for modules of the user */
-    char headers[PATH_MAX]; /* a temporary folder of the runtime's headers, or empty */
-    const char **folders;   /* -L of the folder of each module, ended by NULL */
-    bool linked;            /* shell and runtime come as an object, not as text */
+    const char *sources;   /* the folder of --keep, or the temporary one */
+    const char *temporary; /* of what is made of them, and of the program */
+    const char **folders;  /* -L of the folder of each module of the user, ended by NULL */
+    bool linked;           /* shell and runtime come as an object, not as text */
     struct tlmc_jobs jobs;
     struct tlmc_compiler compiler;
     /* for CUDA */
@@ -69,17 +69,18 @@ static int write_sources(const struct build *b)
 
 /* ---- modules of the user: kernels have headers beside them, which include the runtime's */
 
-static bool write_headers(struct build *b)
+/* The folder of the runtime's headers; NULL: it could not be written. */
+static const char *write_headers(struct build *b)
 {
-    if (!tlmc_temporary_folder(b->headers, sizeof b->headers)) {
-        b->headers[0] = '\0';
-        return false;
-    }
+    const char *folder = tlmc_arena_printf(&b->c.arena, "%s/headers", b->temporary);
+
+    if (!tlmc_make_folder(folder))
+        return NULL;
     for (const struct tlmc_program_text *t = tlmc_program_texts; t->name; t++)
         if (strncmp(t->name, "tlm", 3) == 0 && strncmp(t->name, "tlmk", 4) != 0 &&
-            !tlmc_write_file(b->headers, t->name, t->text, t->length))
-            return false;
-    return true;
+            !tlmc_write_file(folder, t->name, t->text, t->length))
+            return NULL;
+    return folder;
 }
 
 /* What a header includes is looked for among the runtime's and in the folder of each module; what
@@ -96,9 +97,9 @@ static bool begin_modules(struct build *b)
     b->folders = TLMC_NEW_ARRAY(&b->c.arena, const char *, n + 1);
     if (n == 0)
         return true;
-    if (!write_headers(b))
+    includes[0] = write_headers(b);
+    if (!includes[0])
         return false;
-    includes[0] = b->headers;
     for (unsigned i = 0; i < n; i++) {
         const char *slash = strrchr(modules[i], '/');
         const char *folder = slash ? tlmc_arena_printf(&b->c.arena, "%.*s",
@@ -144,10 +145,6 @@ static int find_toolkit(struct build *b)
     const char *const path = tlmc_opt(b->options, TLMC_OPT_CUDA_PATH);
     struct tlmc_strbuf why = { 0 };
 
-    if (path && !*path) {
-        fprintf(stderr, "tlmc %s: --cuda-path '': no folder is named\n", b->options->command);
-        return TLMC_EXIT_USAGE;
-    }
     tlmc_toolkit_find(&b->toolkit, path, &b->c.arena);
     if (!tlmc_nvrtc_open(&b->nvrtc, b->toolkit.libraries, !b->toolkit.asked, &why))
         return lacks(b, "NVRTC, which compiles the device code", &why);
@@ -199,7 +196,6 @@ static int begin_cuda(struct build *b)
         return status;
     b->images = (struct tlmc_images){ .arena = &b->c.arena,
                                       .nvrtc = &b->nvrtc,
-                                      .folder = b->temporary,
                                       .fatbinary = find_fatbinary(b),
                                       .name = b->model,
                                       .kernels = b->emission.kernels,
@@ -249,7 +245,11 @@ static bool write_stub(struct build *b)
     struct tlmc_strbuf text = { 0 };
     bool ok;
 
-    tlmc_strbuf_add(&text, "#define _POSIX_C_SOURCE 200809L\n");
+    tlmc_strbuf_printf(&text,
+                       "/* %s: The stub of the CUDA runtime, which refuses to run.\n"
+                       "   Written by tlmc %s. */\n"
+                       "#define _POSIX_C_SOURCE 200809L\n",
+                       b->model, TLMC_VERSION);
     tlmc_bundle_file(&bundle, "libtlm_cuda_stub.inc", &text);
     if (bundle.missing)
         TLMC_BUG("no text of '%s'", bundle.missing);
@@ -291,10 +291,15 @@ static bool compile_files(struct build *b)
     return ok;
 }
 
+static const char *images_name(struct build *b)
+{
+    return tlmc_arena_printf(&b->c.arena, "%s_images.c", b->model);
+}
+
 /* NAME_images.c, when every cubin is there. */
 static bool compile_images(struct build *b)
 {
-    const char *name = tlmc_arena_printf(&b->c.arena, "%s_images.c", b->model);
+    const char *name = images_name(b);
     struct tlmc_strbuf text = { 0 };
     bool ok = true;
 
@@ -311,7 +316,7 @@ static bool compile_images(struct build *b)
 static bool link_program(struct build *b, const char *program)
 {
     struct tlmc_arena *arena = &b->c.arena;
-    const char *links[TLMC_EMIT_LINKS + 4], *libraries[8];
+    const char *links[TLMC_EMIT_LINKS + 4], *libraries[16];
     unsigned n = 0, m = 0;
 
     for (unsigned i = 0; i < b->emission.link_count; i++)
@@ -322,7 +327,10 @@ static bool link_program(struct build *b, const char *program)
     links[n] = NULL;
     if (b->cublas) {
         libraries[m++] = tlmc_arena_printf(arena, "%s/libcublas.so", b->cublas);
-        libraries[m++] = tlmc_arena_printf(arena, "-Wl,-rpath,%s", b->cublas);
+        libraries[m++] = "-Xlinker"; /* -Wl, takes no comma in a path */
+        libraries[m++] = "-rpath";
+        libraries[m++] = "-Xlinker";
+        libraries[m++] = b->cublas;
     }
     if (b->native) {
         libraries[m++] = tlmc_arena_printf(arena, "%s/libcudart_static.a", b->libraries);
@@ -337,6 +345,8 @@ static bool link_program(struct build *b, const char *program)
 /* The word after a job of the compiler failed; NVRTC's has spoken itself. */
 static int explain(const struct build *b)
 {
+    if (tlmc_interrupt())
+        return TLMC_EXIT_USAGE; /* the signal will tell */
     if (!b->jobs.failed || b->jobs.failed == b->compiler.command)
         fprintf(stderr,
                 "tlmc: '%s' did not compile the emitted program; see its messages above, and --cc, "
@@ -366,100 +376,150 @@ static int compile(struct build *b, const char *program)
     return link_program(b, program) ? TLMC_EXIT_OK : explain(b);
 }
 
-/* Emits and compiles to `program`, or to a program in `temporary` when that is NULL (its path into
-   `made`). */
-static int build(const struct tlmc_options *options, const char *program, const char *temporary,
-                 char *made, size_t size)
+/* ---- the whole build */
+
+/* Kept files replace none that is not tlmc's.  Asked for all of them before the first is written.
+ */
+static int check_kept(struct build *b)
 {
-    const char *keep = tlmc_opt(options, TLMC_OPT_KEEP);
-    struct build b = { .options = options,
-                       .sources = keep ? keep : temporary,
-                       .temporary = temporary,
-                       .linked = can_link_shell(options) };
+    const char *keep = tlmc_opt(b->options, TLMC_OPT_KEEP);
+    bool ok = true;
+
+    if (!keep)
+        return TLMC_EXIT_OK;
+    for (unsigned i = 0; ok && i < b->emission.count; i++)
+        ok = tlmc_may_replace(keep, b->emission.files[i].name);
+    if (ok && b->emission.cuda)
+        ok = tlmc_may_replace(keep, images_name(b));
+    if (ok && b->native)
+        ok = tlmc_may_replace(keep, tlmc_images_ptx_name(&b->images));
+    return ok ? TLMC_EXIT_OK : TLMC_EXIT_USAGE;
+}
+
+/* A path that the compiler takes neither for an option nor for a file of options. */
+static const char *kept_folder(struct build *b, const char *keep)
+{
+    return *keep == '-' || *keep == '@' ? tlmc_arena_printf(&b->c.arena, "./%s", keep) : keep;
+}
+
+static int build_in(struct build *b, const char *temporary)
+{
+    const char *keep = tlmc_opt(b->options, TLMC_OPT_KEEP);
+    int status;
+
+    b->temporary = temporary;
+    b->sources = keep ? kept_folder(b, keep) : temporary;
+    b->images.folder = temporary;
+    if (!begin_modules(b))
+        return TLMC_EXIT_USAGE;
+    status = write_sources(b);
+    return status ? status
+                  : compile(b, tlmc_arena_printf(&b->c.arena, "%s/" PROGRAM, b->temporary));
+}
+
+/* Emits and compiles to PROGRAM in a temporary folder, which end_build must be given. */
+static int build(const struct tlmc_options *options, struct tlmc_strbuf *temporary)
+{
+    struct build b = { .options = options, .linked = can_link_shell(options) };
     int status;
 
     tlmc_compilation_begin(&b.c, options);
     status = tlmc_stage_emit(&b.c, b.linked ? TLMC_EMIT_LINKED : TLMC_EMIT_SINGLE, &b.emission);
     if (!status)
-        status = begin_modules(&b) ? begin_cuda(&b) : TLMC_EXIT_USAGE;
-    if (!status) {
-        if (!program)
-            snprintf(made, size, "%s/%s", temporary, "program");
-        else
-            snprintf(made, size, "%s", program);
-        status = write_sources(&b);
-    }
+        status = begin_cuda(&b);
     if (!status)
-        status = compile(&b, made);
-    if (b.headers[0])
-        tlmc_remove_folder(b.headers);
+        status = check_kept(&b);
+    tlmc_interrupt_begin(); /* not before: what takes no folder can just be ended */
+    if (!status && !tlmc_temporary_folder(temporary))
+        status = TLMC_EXIT_USAGE;
+    if (!status)
+        status = build_in(&b, temporary->text);
     tlmc_nvrtc_close(&b.nvrtc);
     tlmc_emission_free(&b.emission);
     return tlmc_compilation_end(&b.c, status);
 }
 
-/* Found out before the work rather than by the linker. */
-static bool can_write(const char *program)
+/* Does not return if a signal asked to end. */
+static int end_build(struct tlmc_strbuf *temporary, int status)
 {
-    char folder[PATH_MAX] = ".";
-    const char *slash = strrchr(program, '/');
-
-    if (slash)
-        snprintf(folder, sizeof folder, "%.*s", (int)(slash - program) + 1, program);
-    if (access(folder, W_OK | X_OK) == 0)
-        return true;
-    fprintf(stderr, "tlmc: cannot write '%s': %s\n", program, strerror(errno));
-    return false;
+    if (temporary->length)
+        tlmc_remove_folder(temporary->text);
+    tlmc_strbuf_free(temporary);
+    tlmc_interrupt_end();
+    return status;
 }
 
 /* "dir/model.tlm" -> "model" in the current folder */
-static void default_program(const struct tlmc_options *options, char *out, size_t size)
+static void default_program(const struct tlmc_options *options, struct tlmc_strbuf *out)
 {
     const char *path = options->file_count ? options->files[0] : "model";
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
 
-    snprintf(out, size, "%.*s", (int)strcspn(base, "."), base);
+    tlmc_strbuf_add_n(out, base, strcspn(base, "."));
+}
+
+/* Found out before the work. */
+static bool can_write(const struct tlmc_options *options, const char *program)
+{
+    struct stat model, old;
+
+    if (!tlmc_may_write_program(program))
+        return false;
+    if (options->file_count && stat(options->files[0], &model) == 0 && stat(program, &old) == 0 &&
+        model.st_dev == old.st_dev && model.st_ino == old.st_ino) {
+        fprintf(stderr, "tlmc: cannot write '%s': it is the model\n", program);
+        return false;
+    }
+    return true;
 }
 
 int tlmc_cmd_build(const struct tlmc_options *options)
 {
-    char temporary[PATH_MAX], made[PATH_MAX + 16], program[PATH_MAX];
-    int status;
+    struct tlmc_strbuf temporary = { 0 }, program = { 0 };
+    int status = TLMC_EXIT_USAGE;
 
     if (tlmc_opt(options, TLMC_OPT_OUTPUT))
-        snprintf(program, sizeof program, "%s", tlmc_opt(options, TLMC_OPT_OUTPUT));
+        tlmc_strbuf_add(&program, tlmc_opt(options, TLMC_OPT_OUTPUT));
     else
-        default_program(options, program, sizeof program);
-    if (!can_write(program) || !tlmc_temporary_folder(temporary, sizeof temporary))
-        return TLMC_EXIT_USAGE;
-    status = build(options, program, temporary, made, sizeof made);
-    tlmc_remove_folder(temporary);
+        default_program(options, &program);
+    if (can_write(options, tlmc_strbuf_text(&program))) {
+        status = build(options, &temporary);
+        if (!status) {
+            struct tlmc_strbuf made = { 0 };
+
+            tlmc_strbuf_printf(&made, "%s/" PROGRAM, temporary.text);
+            if (!tlmc_copy_program(made.text, program.text))
+                status = TLMC_EXIT_USAGE;
+            tlmc_strbuf_free(&made);
+        }
+        status = end_build(&temporary, status);
+    }
     if (!status)
-        printf("%s\n", made);
+        printf("%s\n", program.text);
+    tlmc_strbuf_free(&program);
     return status;
 }
 
 int tlmc_cmd_run(const struct tlmc_options *options)
 {
-    char temporary[PATH_MAX], made[PATH_MAX + 16];
+    struct tlmc_strbuf temporary = { 0 }, made = { 0 };
     char **argv;
     int status, count = 0;
 
-    if (!tlmc_temporary_folder(temporary, sizeof temporary))
-        return TLMC_EXIT_USAGE;
-    status = build(options, NULL, temporary, made, sizeof made);
+    status = build(options, &temporary);
     if (!status) {
+        tlmc_strbuf_printf(&made, "%s/" PROGRAM, temporary.text);
         while (options->program_args && options->program_args[count])
             count++;
         argv = calloc((size_t)count + 2, sizeof *argv);
         if (!argv)
             tlmc_out_of_memory();
-        argv[0] = made;
+        argv[0] = made.text;
         if (count)
             memcpy(argv + 1, options->program_args, (size_t)count * sizeof *argv);
-        status = tlmc_run_program(argv);
+        status = tlmc_run_program(NULL, argv);
         free(argv);
+        tlmc_strbuf_free(&made);
     }
-    tlmc_remove_folder(temporary);
-    return status;
+    return end_build(&temporary, status);
 }

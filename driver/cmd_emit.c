@@ -1,5 +1,6 @@
 /* tlmc emit: the program as source files in a folder; with --depfile also a rule that says which
-   files it was made from. */
+   files it was made from.  Refuses, before it writes anything, to replace files that are not
+   tlmc's. */
 #define _POSIX_C_SOURCE 200809L
 #include "commands.h"
 #include "output.h"
@@ -67,6 +68,9 @@ int tlmc_cmd_emit(const struct tlmc_options *options)
                              tlmc_opt_given(options, TLMC_OPT_SINGLE_FILE) ? TLMC_EMIT_SINGLE
                                                                            : TLMC_EMIT_FOLDER,
                              &emission);
+    for (unsigned i = 0; !status && i < emission.count; i++)
+        if (!tlmc_may_replace(folder, emission.files[i].name))
+            status = TLMC_EXIT_USAGE;
     if (!status && !tlmc_make_folder(folder))
         status = TLMC_EXIT_USAGE;
     for (unsigned i = 0; !status && i < emission.count; i++) {

@@ -8,9 +8,9 @@
 #include <string.h>
 
 struct words {
-    char *argv[128];
+    char *argv[512];
     unsigned count;
-    char text[8192];
+    char text[1 << 17]; /* room for every object's path, each as long as a path can be */
     size_t used;
     bool full;
 };
@@ -115,5 +115,5 @@ bool tlmc_compile_link(const struct tlmc_compiler *compiler, const char *program
         add_words(&w, *links);
     for (; *libraries; libraries++)
         add_word(&w, *libraries);
-    return fits(&w) && tlmc_run_program(w.argv) == 0;
+    return fits(&w) && tlmc_run_program(NULL, w.argv) == 0;
 }

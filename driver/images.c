@@ -1,10 +1,12 @@
 /* In: NAME.cu, the kernels it must hold, NVRTC.  Out: NAME_images.c.  Compiling is one process an
    architecture: each writes NAME_<arch>.cubin (and the first NAME_<arch>.ptx) into the folder of
    the build, this process reads them.  So a crash of the compiler is a message, not the end. */
+#define _XOPEN_SOURCE 700 /* realpath */
 #include "images.h"
 
 #include "bundle.h"
 #include "file.h"
+#include "interrupt.h"
 #include "output.h"
 #include "pipeline.h"
 
@@ -56,7 +58,7 @@ static bool add_arch(struct tlmc_images *images, const char *list, const char *i
 
     if (length == 0)
         return refuse_list(list, "an item is empty");
-    if (length > ARCH_DIGITS || strspn(item, "0123456789") != length)
+    if (length > ARCH_DIGITS || strspn(item, "0123456789") != length || *item == '0')
         return refuse_list(list,
                            tlmc_arena_printf(arena, "'%s' is not a number such as 80, for sm_80",
                                              item));
@@ -347,37 +349,49 @@ static bool collect_plain(const struct tlmc_images *images, struct tlmc_strbuf *
     return ok;
 }
 
-/* "--image3=kind=elf,sm=80,file=..." */
+/* "--image3=kind=elf,sm=80,file=..."  The tool takes no comma in a path, so it runs in the folder
+   of the images and gets names alone. */
 static char *image_word(const struct tlmc_images *images, unsigned arch, bool ptx)
 {
-    return tlmc_arena_printf(images->arena, "--image3=kind=%s,sm=%u,file=%s/%s",
-                             ptx ? "ptx" : "elf", arch, images->folder,
-                             result_name(images, arch, ptx ? "ptx" : "cubin"));
+    return tlmc_arena_printf(images->arena, "--image3=kind=%s,sm=%u,file=%s", ptx ? "ptx" : "elf",
+                             arch, result_name(images, arch, ptx ? "ptx" : "cubin"));
+}
+
+/* NAME.fatbin, in the folder of the build. */
+static bool run_fatbinary(const struct tlmc_images *images, const char *name)
+{
+    char *const tool = realpath(images->fatbinary, NULL); /* whatever folder it is run in */
+    char *argv[TLMC_NVRTC_ARCHS + 8];
+    unsigned n = 0;
+    bool ok;
+
+    argv[n++] = tool;
+    argv[n++] = tlmc_arena_strdup(images->arena, "--64");
+    argv[n++] = tlmc_arena_strdup(images->arena, "--compress-all");
+    argv[n++] = tlmc_arena_printf(images->arena, "--create=%s", name);
+    for (unsigned i = 0; i < images->arch_count; i++)
+        argv[n++] = image_word(images, images->archs[i], false);
+    argv[n++] = image_word(images, images->archs[0], true);
+    argv[n] = NULL;
+    ok = tool && tlmc_run_program(images->folder, argv) == 0;
+    if (!ok && !tlmc_interrupt())
+        fprintf(stderr, "tlmc: '%s' did not put the device code together\n", images->fatbinary);
+    free(tool);
+    return ok;
 }
 
 static bool collect_fatbin(const struct tlmc_images *images, struct tlmc_strbuf *out,
                            struct tlmc_strbuf *rows)
 {
-    char *argv[TLMC_NVRTC_ARCHS + 8];
+    const char *const name = tlmc_arena_printf(images->arena, "%s.fatbin", images->name);
     char error[TLM_ERROR_BYTES];
     struct tlm_bytes bytes = { 0 };
-    char *path = tlmc_arena_printf(images->arena, "%s/%s.fatbin", images->folder, images->name);
-    unsigned n = 0;
     bool ok;
 
-    argv[n++] = tlmc_arena_strdup(images->arena, images->fatbinary);
-    argv[n++] = tlmc_arena_strdup(images->arena, "--64");
-    argv[n++] = tlmc_arena_strdup(images->arena, "--compress-all");
-    argv[n++] = tlmc_arena_printf(images->arena, "--create=%s", path);
-    for (unsigned i = 0; i < images->arch_count; i++)
-        argv[n++] = image_word(images, images->archs[i], false);
-    argv[n++] = image_word(images, images->archs[0], true);
-    argv[n] = NULL;
-    if (tlmc_run_program(argv) != 0) {
-        fprintf(stderr, "tlmc: '%s' did not put the device code together\n", images->fatbinary);
+    if (!run_fatbinary(images, name))
         return false;
-    }
-    ok = tlm_file_read(path, MOST_CUBIN, &bytes, error) == TLM_OK;
+    ok = tlm_file_read(tlmc_arena_printf(images->arena, "%s/%s", images->folder, name), MOST_CUBIN,
+                       &bytes, error) == TLM_OK;
     if (ok)
         put_image("ANY", images->archs[0], "fatbin", &bytes, out, rows);
     else
@@ -403,13 +417,22 @@ bool tlmc_images_collect(const struct tlmc_images *images, struct tlmc_strbuf *o
     return ok;
 }
 
+const char *tlmc_images_ptx_name(const struct tlmc_images *images)
+{
+    return result_name(images, images->archs[0], "ptx");
+}
+
 bool tlmc_images_keep_ptx(const struct tlmc_images *images, const char *folder)
 {
+    struct tlmc_strbuf text = { 0 };
     struct tlm_bytes bytes = { 0 };
     bool ok = read_result(images, images->archs[0], "ptx", &bytes);
 
-    ok = ok && tlmc_write_file(folder, result_name(images, images->archs[0], "ptx"),
-                               (const char *)bytes.data, bytes.size);
+    tlmc_strbuf_printf(&text, "// %s: PTX.  Written by tlmc %s.\n", images->name, TLMC_VERSION);
+    if (ok)
+        tlmc_strbuf_add_n(&text, (const char *)bytes.data, bytes.size);
+    ok = ok && tlmc_write_file(folder, tlmc_images_ptx_name(images), text.text, text.length);
+    tlmc_strbuf_free(&text);
     tlm_bytes_free(&bytes);
     return ok;
 }

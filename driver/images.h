@@ -36,6 +36,7 @@ void tlmc_images_compile(const struct tlmc_images *images, struct tlmc_jobs *job
    every violation was printed. */
 bool tlmc_images_collect(const struct tlmc_images *images, struct tlmc_strbuf *out);
 /* The PTX, for people: NAME_<arch>.ptx in another folder. */
+const char *tlmc_images_ptx_name(const struct tlmc_images *images);
 bool tlmc_images_keep_ptx(const struct tlmc_images *images, const char *folder);
 /* The table of a program that gets the stub: no image. */
 void tlmc_images_none(struct tlmc_arena *arena, const char *name, struct tlmc_strbuf *out);

@@ -1,5 +1,6 @@
 /* Work of a build in processes side by side: commands, and functions that may take long or crash.
-   At most as many at once as there are processors; after a failure nothing more is started. */
+   At most as many at once as there are processors; after a failure, or a signal that asks to end
+   (interrupt.h), nothing more is started. */
 #ifndef TLMC_DRIVER_JOBS_H
 #define TLMC_DRIVER_JOBS_H
 
@@ -25,8 +26,9 @@ void tlmc_jobs_function(struct tlmc_jobs *jobs, const char *name, int (*run)(con
 /* Waits for all; true: none failed. */
 bool tlmc_jobs_end(struct tlmc_jobs *jobs);
 
-/* One command to its end.  Its exit status; 2 when it cannot be started; 128 + n when signal n
-   ended it: both with a message. */
-int tlmc_run_program(char *const *argv);
+/* One command to its end, in `folder` (NULL: the current one; the command's own path must then be
+   absolute).  Its exit status; 2 when it cannot be started; 128 + n when signal n ended it: both
+   with a message, unless a signal asked this process to end. */
+int tlmc_run_program(const char *folder, char *const *argv);
 
 #endif

@@ -2,7 +2,8 @@
 #define _GNU_SOURCE /* mkdtemp, mkstemp */
 #include "output.h"
 
-#include "strbuf.h"
+#include "file.h"
+#include "tlm.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -61,61 +62,194 @@ static bool write_all(int fd, const char *text, size_t length)
     return true;
 }
 
-bool tlmc_write_file(const char *folder, const char *name, const char *text, size_t length)
+/* Into a file beside `path`, whose name is as short as any, then into its place.  A new file gets
+   `mode` as far as the umask lets it, a replaced one keeps its own where `keep` says so. */
+static bool put_file(const char *path, const char *text, size_t length, mode_t mode, bool keep)
 {
-    struct tlmc_strbuf path = { 0 }, temporary = { 0 };
+    const char *const slash = strrchr(path, '/');
+    struct tlmc_strbuf temporary = { 0 };
+    const mode_t mask = umask(0);
     struct stat old;
     bool ok = false;
     int fd;
 
-    tlmc_strbuf_printf(&path, "%s%s%s", folder, *folder ? "/" : "", name);
-    tlmc_strbuf_printf(&temporary, "%s.XXXXXX", path.text);
-    fd = mkstemp(temporary.text);
+    umask(mask);
+    mode = keep && stat(path, &old) == 0 ? old.st_mode & 07777 : mode & ~mask;
+    tlmc_strbuf_add_n(&temporary, path, slash ? (size_t)(slash - path) + 1 : 0);
+    tlmc_strbuf_add(&temporary, ".tlmc-XXXXXX");
+    fd = mkstemp(temporary.text); /* for this user alone, until it is whole */
     if (fd < 0) {
-        fail("write", path.text);
+        fail("write", path);
     } else {
-        /* mkstemp makes files private; a replaced file keeps its mode, a new one gets the usual
-           one */
-        const mode_t mask = umask(0);
-        const mode_t mode = stat(path.text, &old) == 0 ? old.st_mode & 07777 : 0666 & ~mask;
-
-        umask(mask);
         ok = fchmod(fd, mode) == 0 && write_all(fd, text, length);
         ok = close(fd) == 0 && ok;
-        ok = ok && rename(temporary.text, path.text) == 0;
+        ok = ok && rename(temporary.text, path) == 0;
         if (!ok) {
-            fail("write", path.text);
+            fail("write", path);
             unlink(temporary.text);
         }
     }
-    tlmc_strbuf_free(&path);
     tlmc_strbuf_free(&temporary);
     return ok;
 }
 
-bool tlmc_temporary_folder(char *path, size_t size)
+static void put_path(struct tlmc_strbuf *out, const char *folder, const char *name)
+{
+    tlmc_strbuf_printf(out, "%s%s%s", folder, *folder ? "/" : "", name);
+}
+
+bool tlmc_write_file(const char *folder, const char *name, const char *text, size_t length)
+{
+    struct tlmc_strbuf path = { 0 };
+    bool ok;
+
+    put_path(&path, folder, name);
+    ok = put_file(path.text, text, length, 0666, true);
+    tlmc_strbuf_free(&path);
+    return ok;
+}
+
+/* ---- what may be replaced */
+
+enum { HEAD_BYTES = 1024 };
+
+/* Does this head of a file say that tlmc wrote it?  JSON has no comments: a plan is known by how it
+   begins. */
+static bool carries_mark(const char *head)
+{
+    static const char plan[] = "{\n \"plan\": \"";
+
+    return strstr(head, "Written by tlmc ") || strstr(head, "Emitted by tlmc ") ||
+           strncmp(head, plan, sizeof plan - 1) == 0;
+}
+
+static bool refuse_foreign(const char *path)
+{
+    fprintf(stderr,
+            "tlmc: '%s' was not written by tlmc and is not replaced; move it away, or name another "
+            "folder\n",
+            path);
+    return false;
+}
+
+static bool may_replace(const char *path)
+{
+    char head[HEAD_BYTES + 1];
+    struct stat st;
+    ssize_t got;
+    int fd;
+
+    if (lstat(path, &st) != 0)
+        return errno == ENOENT || errno == ENOTDIR || fail("write", path);
+    if (S_ISDIR(st.st_mode)) {
+        errno = EISDIR;
+        return fail("write", path);
+    }
+    fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+        got = 0;
+    else
+        got = read(fd, head, HEAD_BYTES);
+    if (fd >= 0)
+        close(fd);
+    head[got > 0 ? got : 0] = '\0';
+    return carries_mark(head) || refuse_foreign(path);
+}
+
+bool tlmc_may_replace(const char *folder, const char *name)
+{
+    struct tlmc_strbuf path = { 0 };
+    bool ok;
+
+    put_path(&path, folder, name);
+    ok = may_replace(path.text);
+    tlmc_strbuf_free(&path);
+    return ok;
+}
+
+/* ---- programs */
+
+static bool refuse_program(const char *path, int error)
+{
+    errno = error;
+    return fail("write", path);
+}
+
+bool tlmc_may_write_program(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    struct tlmc_strbuf folder = { 0 };
+    struct stat st;
+    int error = 0;
+
+    if (stat(path, &st) == 0) {
+        if (S_ISDIR(st.st_mode))
+            return refuse_program(path, EISDIR);
+        if (!S_ISREG(st.st_mode)) {
+            fprintf(stderr, "tlmc: cannot write '%s': it is not a file\n", path);
+            return false;
+        }
+        if (access(path, W_OK) != 0)
+            return refuse_program(path, errno);
+    } else if (errno != ENOENT || !*path) {
+        return refuse_program(path, errno);
+    }
+    if (slash)
+        tlmc_strbuf_add_n(&folder, path, (size_t)(slash - path) + 1);
+    if (access(slash ? folder.text : ".", W_OK | X_OK) != 0)
+        error = errno;
+    tlmc_strbuf_free(&folder);
+    return !error || refuse_program(path, error);
+}
+
+bool tlmc_copy_program(const char *made, const char *path)
+{
+    char error[TLM_ERROR_BYTES];
+    struct tlm_bytes bytes = { 0 };
+    bool ok = tlm_file_read(made, SIZE_MAX / 2, &bytes, error) == TLM_OK;
+
+    if (ok)
+        ok = put_file(path, (const char *)bytes.data, bytes.size, 0777, false);
+    else
+        fprintf(stderr, "tlmc: %s\n", error);
+    tlm_bytes_free(&bytes);
+    return ok;
+}
+
+/* ---- temporary folders */
+
+bool tlmc_temporary_folder(struct tlmc_strbuf *path)
 {
     const char *base = getenv("TMPDIR");
 
     if (!base || !*base)
         base = "/tmp";
-    if (snprintf(path, size, "%s/tlmc-XXXXXX", base) >= (int)size) {
-        fprintf(stderr, "tlmc: TMPDIR is too long\n");
-        return false;
-    }
-    return mkdtemp(path) ? true : fail("make a folder in", base);
+    tlmc_strbuf_clear(path);
+    tlmc_strbuf_printf(path, "%s/tlmc-XXXXXX", base);
+    if (mkdtemp(path->text))
+        return true;
+    tlmc_strbuf_clear(path);
+    return fail("make a folder in", base);
 }
 
-void tlmc_remove_folder(const char *path)
+/* Folders in folders, as deep as tlmc makes them. */
+static void remove_in(int parent, const char *name)
 {
-    DIR *dir = opendir(path);
+    const int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *const dir = fd < 0 ? NULL : fdopendir(fd);
     struct dirent *entry;
 
     if (!dir)
         return;
     while ((entry = readdir(dir)))
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            unlinkat(dirfd(dir), entry->d_name, 0);
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+            unlinkat(fd, entry->d_name, 0) != 0)
+            remove_in(fd, entry->d_name);
     closedir(dir);
-    rmdir(path);
+    unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+void tlmc_remove_folder(const char *path)
+{
+    remove_in(AT_FDCWD, path);
 }

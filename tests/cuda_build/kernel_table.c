@@ -27,7 +27,7 @@ struct table {
     struct tlmc_arena arena;
     struct tlmc_nvrtc nvrtc;
     struct tlmc_images images;
-    char folder[PATH_MAX];
+    struct tlmc_strbuf folder;
     struct tlmc_emitted_kernel *kernels; /* of the catalogue, in its order */
     unsigned count;
     struct tlmc_cubin cubins[MOST_ARCHS];
@@ -66,9 +66,9 @@ static bool read_cubin(struct table *t, unsigned which)
     const unsigned arch = t->images.archs[which];
     struct tlm_bytes bytes = { 0 };
     const char *why = "";
-    bool ok =
-        read_text(tlmc_arena_printf(&t->arena, "%s/%s_%u.cubin", t->folder, t->images.name, arch),
-                  &bytes);
+    bool ok = read_text(tlmc_arena_printf(&t->arena, "%s/%s_%u.cubin", t->folder.text,
+                                          t->images.name, arch),
+                        &bytes);
 
     if (ok && !tlmc_cubin_read(bytes.data, bytes.size, &t->arena, &t->cubins[which], &why)) {
         fprintf(stderr, "sm_%u: %s\n", arch, why);
@@ -219,7 +219,7 @@ static bool compile(struct table *t, const char *text)
     bool ok = true;
 
     t->images = (struct tlmc_images){
-        .arena = &t->arena, .nvrtc = &t->nvrtc, .folder = t->folder, .name = "catalogue"
+        .arena = &t->arena, .nvrtc = &t->nvrtc, .folder = t->folder.text, .name = "catalogue"
     };
     for (unsigned i = 0; i < WANTED; i++)
         if (tlmc_nvrtc_knows(&t->nvrtc, wanted_archs[i]))
@@ -269,8 +269,10 @@ int main(int argc, char **argv)
         tlmc_arena_free(&t.arena);
         return SKIP;
     }
-    ok = tlmc_temporary_folder(t.folder, sizeof t.folder) && run(&t, argv[1], argv[2]);
-    tlmc_remove_folder(t.folder);
+    ok = tlmc_temporary_folder(&t.folder) && run(&t, argv[1], argv[2]);
+    if (t.folder.length)
+        tlmc_remove_folder(t.folder.text);
+    tlmc_strbuf_free(&t.folder);
     tlmc_nvrtc_close(&t.nvrtc);
     tlmc_arena_free(&t.arena);
     return ok ? 0 : 1;

@@ -28,7 +28,7 @@ enum { SKIP = 77 };
 
 static struct tlmc_arena arena;
 static struct tlmc_nvrtc nvrtc;
-static char folder[PATH_MAX];
+static struct tlmc_strbuf folder;
 static char said[8192];
 
 /* Runs `work` with stderr in a file; what it said is in `said`. */
@@ -40,7 +40,7 @@ static bool listen(bool (*work)(void *), void *context)
     bool ok;
     int file;
 
-    snprintf(path, sizeof path, "%s/said", folder);
+    snprintf(path, sizeof path, "%s/said", folder.text);
     file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
     assert_true(kept >= 0 && file >= 0);
     fflush(stderr);
@@ -84,7 +84,7 @@ static bool builds(const char *text, const char *name, uint32_t threads, uint32_
                                    .nvrtc = &nvrtc,
                                    .archs = { 80, 90 },
                                    .arch_count = 2,
-                                   .folder = folder,
+                                   .folder = folder.text,
                                    .name = "m",
                                    .kernels = &kernel,
                                    .kernel_count = 1 } };
@@ -214,10 +214,11 @@ int main(void)
         printf("skipped: no NVRTC%s%s\n", why.length ? ": " : "", tlmc_strbuf_text(&why));
         return SKIP;
     }
-    if (!tlmc_temporary_folder(folder, sizeof folder))
+    if (!tlmc_temporary_folder(&folder))
         return 1;
     failed = cmocka_run_group_tests(tests, NULL, NULL);
-    tlmc_remove_folder(folder);
+    tlmc_remove_folder(folder.text);
+    tlmc_strbuf_free(&folder);
     tlmc_nvrtc_close(&nvrtc);
     tlmc_arena_free(&arena);
     return failed;

@@ -1,4 +1,7 @@
 """Bad input to the command: each one located or named message, the documented exit status, no signal, nothing half-written."""
+import signal
+import time
+
 from lib import *
 
 HEAD = "model m;\n"
@@ -68,6 +71,11 @@ def usage(folder):
     tlmc("check", q, "--frobnicate").fails(2, "unknown option")
     tlmc("plan", q, "--profile").fails(2, "needs an argument")
     tlmc("plan", q, "--profile", "a", "--profile", "b").fails(2, "given twice")
+    for argv in (["plan", "--profile", "--explain"], ["build", "--cc", "-O2"], ["build", "--arch", "-o", "x"], ["build", "-o", "--keep"],
+                 ["check", "-D", "-I"], ["eval", "--input", "--load"]):
+        tlmc(*argv, q).fails(2, f"option '--{'output' if '-o' in argv[1] else 'define' if argv[1] == '-D' else argv[1][2:]}' needs an argument, "
+                             f"which '{argv[2]}' is not")
+    tlmc("eval", q, "--seed", "-1").fails(2, "--seed takes a whole number")     # an argument, and a wrong one
     tlmc("plan", q, "--format", "xml").fails(2, "unknown format 'xml'")
     tlmc("check", q, "--dump-after", "nothing").fails(2, "no pass 'nothing'", "known:")
     tlmc("check", q, "--no-pass", "autodiff").fails(2, "no optional pass")
@@ -113,6 +121,114 @@ def outputs(folder):
     equal(sorted(os.listdir(folder)), ["file"], "left files")
 
 
+def programs(folder):
+    """Where no program can be written, it is said at once: the compiler, which would fail, is not asked."""
+    q = example("quickstart_mlp")
+    os.makedirs(folder + "/d/quickstart_mlp")
+    open(folder + "/f", "w").close()
+    shutil.copy(q, folder + "/m.tlm")
+    for path, why in ((".", "Is a directory"), ("d", "Is a directory"), ("d/", "Is a directory"), ("/", "Is a directory"),
+                      ("none/p", "No such file"), ("f/p", "Not a directory"), ("f/", "Not a directory"), ("/dev/full", "it is not a file"),
+                      ("x" * 256, "File name too long"), ("./" * 2047 + "abcdef", "File name too long"), ("m.tlm", "it is the model")):
+        r = tlmc("build", "m.tlm", "-o", path, "--cc", "no-such-compiler", cwd=folder).fails(2, f"tlmc: cannot write '{path}': {why}")
+        equal(r.err.count("\n"), 1, "lines of the message")
+    tlmc("build", q, "--cc", "no-such-compiler", cwd=folder + "/d").fails(2, "tlmc: cannot write 'quickstart_mlp': Is a directory")
+    for command, option in (("emit", "-o"), ("build", "-o"), ("build", "--keep"), ("run", "--keep"), ("check", "-I"), ("plan", "--capsules"),
+                            ("eval", "--load"), ("build", "--cuda-path"), ("emit", "--depfile")):
+        tlmc(command, q, option, "", cwd=folder).fails(2, "'': no file or folder is named")
+    tlmc("eval", q, "--result", "y=", cwd=folder).fails(2, "'y=': no file or folder is named")
+    equal(sorted(os.listdir(folder)), ["d", "f", "m.tlm"], "left files")
+    long = "x" * 255                                             # as long as a name can be
+    tlmc("build", q, "-o", long, cwd=folder).ok()
+    run(["./" + long, "--help"], cwd=folder).ok()
+    os.chmod(folder + "/" + long, 0o644)
+    tlmc("build", q, "-o", long, cwd=folder).ok()                # a program is one, whatever was there
+    run(["./" + long, "--help"], cwd=folder).ok()
+
+
+def only_its_own(folder):
+    """Emitted files replace each other and nothing else; a refusal comes before the first file is written."""
+    q, out = example("quickstart_mlp"), folder + "/out"
+    for options in ([], ["--single-file"], ["--device", "cuda"], ["--device", "cuda", "--single-file"]):
+        tlmc("emit", q, "-o", out, *options).ok()
+        names = os.listdir(out)
+        tlmc("emit", q, "-o", out, *options).ok()                # all of them carry the mark
+        for name in names:
+            open(f"{out}/{name}", "w").write("find_package(tlmc REQUIRED)\n# mine\n")
+            others = {n: os.stat(f"{out}/{n}").st_mtime_ns for n in names}
+            tlmc("emit", q, "-o", out, *options).fails(2, f"'{out}/{name}' was not written by tlmc and is not replaced")
+            equal(open(f"{out}/{name}").read(), "find_package(tlmc REQUIRED)\n# mine\n", name)
+            equal({n: os.stat(f"{out}/{n}").st_mtime_ns for n in names}, others, "files that were written")
+            os.remove(f"{out}/{name}")
+            tlmc("emit", q, "-o", out, *options).ok()
+        shutil.rmtree(out)
+    open(folder + "/CMakeLists.txt", "w").write("project(mine C)\n")
+    tlmc("emit", q, cwd=folder).fails(2, "'./CMakeLists.txt' was not written by tlmc")
+    equal(os.listdir(folder), ["CMakeLists.txt"], "left files")
+    os.makedirs(out + "/quickstart_mlp.h")
+    tlmc("emit", q, "-o", out).fails(2, f"cannot write '{out}/quickstart_mlp.h': Is a directory")
+    os.rmdir(out + "/quickstart_mlp.h")
+    os.symlink("nowhere", out + "/quickstart_mlp.h")
+    tlmc("emit", q, "-o", out).fails(2, f"'{out}/quickstart_mlp.h' was not written by tlmc")
+    os.remove(out + "/quickstart_mlp.h")
+    os.mkfifo(out + "/quickstart_mlp.h")
+    tlmc("emit", q, "-o", out).fails(2, f"'{out}/quickstart_mlp.h' was not written by tlmc")
+    os.remove(out + "/quickstart_mlp.h")
+    open(out + "/quickstart_mlp_main.c", "w").write("int main(void) { return 0; }\n")
+    for argv in (["build", "-o", folder + "/p"], ["run"]):
+        tlmc(*argv, q, "--keep", out).fails(2, f"'{out}/quickstart_mlp_main.c' was not written by tlmc")
+    equal(os.listdir(out), ["quickstart_mlp_main.c"], "kept files")
+    check("default: the current one" in tlmc("emit", "--help").ok().out, "the help says where emit writes")
+
+
+def interrupted(folder, number, argv, seen):
+    """Sends a signal once `seen` is there: the exit status is the signal's, and nothing is left."""
+    temporary, pid = folder + "/tmp", folder + "/pid"
+    os.makedirs(temporary)
+    p = subprocess.Popen([TLMC, *argv], cwd=folder, env={**os.environ, "TMPDIR": temporary, "PIDFILE": pid}, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, preexec_fn=lambda: [signal.signal(n, signal.SIG_DFL) for n in (2, 15, 1, 3)])
+    try:
+        for _ in range(6000):
+            if os.path.exists(seen.replace("PID", pid)) or p.poll() is not None:
+                break
+            time.sleep(0.01)
+        check(p.poll() is None and os.listdir(temporary), f"{argv} ended before it was stopped: {p.stderr.read() if p.poll() else ''}")
+        p.send_signal(number)
+        out, err = p.communicate(timeout=60)
+    finally:
+        p.kill()
+    equal(p.returncode, -number, f"{argv}: the exit status")
+    equal((out, err), (b"", b""), f"{argv}: what is printed")
+    equal(os.listdir(temporary), [], f"{argv}: what is left in TMPDIR")
+    child = int(open(pid).read())
+    for _ in range(100):
+        if not os.path.exists(f"/proc/{child}"):
+            break
+        time.sleep(0.05)
+    check(not os.path.exists(f"/proc/{child}"), f"{argv}: a child is left")
+    os.rmdir(temporary)
+    os.remove(pid)
+
+
+def signals(folder):
+    """INT and TERM while a compiler runs, and while the program runs."""
+    q = example("quickstart_mlp")
+    cc = folder + "/cc.sh"                                       # never ends by itself
+    open(cc, "w").write("#!/bin/sh\necho $$ >$PIDFILE.$$ && mv $PIDFILE.$$ $PIDFILE\nexec sleep 100\n")
+    os.chmod(cc, 0o755)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        interrupted(folder, number, ["build", q, "-o", folder + "/p", "--cc", cc], "PID")
+        interrupted(folder, number, ["run", q, "--cc", cc], "PID")
+        equal(os.listdir(folder), ["cc.sh"], "left files")
+    # a compiler that makes a program of the shell's: it runs until it is stopped
+    open(cc, "w").write("#!/bin/sh\nwhile [ \"$1\" != -o ]; do shift; done\ncat >$2 <<'E'\n#!/bin/sh\n"
+                        "echo $$ >$PIDFILE.$$ && mv $PIDFILE.$$ $PIDFILE\nexec sleep 100\nE\nchmod +x $2\n")
+    for number in (signal.SIGINT, signal.SIGTERM):
+        interrupted(folder, number, ["run", q, "--cc", cc], "PID")
+    tlmc("build", q, "-o", folder + "/p", "--cc", cc, env={"TMPDIR": folder}).ok()
+    equal(sorted(os.listdir(folder)), ["cc.sh", "p"], "left files")
+
+
 def shells(folder):
     """Shell and runtime come as an object that travels in tlmc, or are compiled with the user's compiler and flags: one program."""
     q, out = example("quickstart_mlp"), folder + "/p"
@@ -142,4 +258,4 @@ def layout(folder):
         equal(tlmc("fmt", path).ok().out, first, f"fmt of fmt of {name}")
 
 
-main(sources, models, defines, usage, devices, verified_is_refused, outputs, shells, layout)
+main(sources, models, defines, usage, devices, verified_is_refused, outputs, programs, only_its_own, signals, shells, layout)

@@ -3,6 +3,7 @@ machine without NVRTC.  In a build without the toolkit: the stub."""
 import re
 import resource
 import shutil
+import signal
 import struct
 import time
 
@@ -43,10 +44,14 @@ def images(folder, name):
     return re.findall(r"\{ TLM_CUDA_IMAGE_(\w+), (\d+), \w+, sizeof", text)
 
 
+def toolkit_root():
+    return os.path.dirname(os.path.dirname(os.path.realpath(shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc")))
+
+
 def toolkit_without_fatbinary(folder):
     tools = folder + "/no_tool"
     os.makedirs(tools)
-    root = os.path.dirname(os.path.dirname(os.path.realpath(shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc")))
+    root = toolkit_root()
     for entry in os.listdir(root):
         if entry != "bin":
             os.symlink(os.path.join(root, entry), os.path.join(tools, entry))
@@ -120,11 +125,55 @@ def cublas(folder):
 def lists(folder):
     out = folder + "/p"
     for value, text in (("", "empty"), ("80,", "empty"), ("sm_80", "'sm_80' is not a number"), ("70", "older"),
-                        ("80,80", "given twice"), ("99", "does not know 99; it knows"), ("80a", "not a number")):
+                        ("80,80", "given twice"), ("080", "'080' is not a number"), ("0", "not a number"), ("99", "does not know 99; it knows"), ("80a", "not a number")):
         r = tlmc("build", "--device", "cuda", "--arch", value, "-o", out, QUICKSTART).fails(2, "--arch", text)
         equal(r.err.count("\n"), 1, "lines of the message")
         check(not os.path.exists(out), "no product")
-    tlmc("build", "--device", "cuda", "--cuda-path", "", "-o", out, QUICKSTART).fails(2, "--cuda-path '': no folder is named")
+    tlmc("build", "--device", "cuda", "--cuda-path", "", "-o", out, QUICKSTART).fails(2, "--cuda-path '': no file or folder is named")
+
+
+def commas(folder):
+    """Neither the toolkit's tool nor the linker takes a comma in a path: they get none."""
+    odd = folder + "/a,b c"
+    os.makedirs(odd)
+    tlmc("build", "--device", "cuda", "--arch", "80", "-o", folder + "/p", "--keep", odd + "/k", QUICKSTART, env={"TMPDIR": odd}).ok()
+    equal(images(odd + "/k", "quickstart_mlp"), [("ANY", "80")], "images: one fatbin")
+    equal(os.listdir(odd), ["k"], "left files")
+    libraries = os.path.realpath(toolkit_root() + "/lib64")
+    if not os.path.exists(libraries + "/libcublas.so"):
+        print("skipped: this toolkit has no cuBLAS")
+        return
+    os.symlink(toolkit_root(), odd + "/cuda")
+    tlmc("build", "--profile", "vendor_cuda", "--arch", "80", "--cuda-path", odd + "/cuda", "-o", folder + "/q", QUICKSTART).ok()
+    check(f"{odd}/cuda/lib".encode() in open(folder + "/q", "rb").read(), "the folder of cuBLAS is in the program")
+
+
+def kept(folder):
+    """What --keep writes carries tlmc's mark, PTX too; a file that does not is not replaced."""
+    argv = ["build", "--device", "cuda", "--arch", "80", "-o", folder + "/p", "--keep", folder + "/k", QUICKSTART]
+    tlmc(*argv).ok()
+    tlmc(*argv).ok()
+    for name in os.listdir(folder + "/k"):
+        open(f"{folder}/k/{name}", "w").write("mine\n")
+        tlmc(*argv).fails(2, f"'{folder}/k/{name}' was not written by tlmc")
+        os.remove(f"{folder}/k/{name}")
+
+
+def interrupted(folder):
+    """A signal while NVRTC works."""
+    os.makedirs(folder + "/tmp")
+    for number in (signal.SIGINT, signal.SIGTERM):
+        p = subprocess.Popen([TLMC, "build", "--device", "cuda", "-o", folder + "/p", GPT2], env={**os.environ, "TMPDIR": folder + "/tmp"},
+                             stderr=subprocess.PIPE, preexec_fn=lambda: [signal.signal(n, signal.SIG_DFL) for n in (2, 15)])
+        while p.poll() is None and not any(os.path.exists(f"{folder}/tmp/{t}/gpt2.cu") for t in os.listdir(folder + "/tmp")):
+            time.sleep(0.01)
+        time.sleep(0.5)
+        start = time.monotonic()
+        p.send_signal(number)
+        err = p.communicate(timeout=60)[1]
+        equal((p.returncode, os.listdir(folder)), (-number, ["tmp"]), "exit status and files")
+        equal((err, os.listdir(folder + "/tmp")), (b"", []), "what is printed and left")
+        check(time.monotonic() - start < 10, "NVRTC was waited for")
 
 
 def misplaced(folder):
@@ -178,4 +227,4 @@ def stub_cublas(folder):
 
 
 ALWAYS = [misplaced, failing_compiler]
-main(*ALWAYS, *([quickstart, large, without_the_tool, compilers, cublas, lists, without_nvrtc] if NATIVE else [stub, stub_cublas]))
+main(*ALWAYS, *([quickstart, large, without_the_tool, compilers, cublas, commas, kept, interrupted, lists, without_nvrtc] if NATIVE else [stub, stub_cublas]))

@@ -23,6 +23,56 @@ def embed(folder):
     run([folder + "/b/embed", EXAMPLES + "/embed/README.md"]).fails(1)
 
 
+def threads(folder):
+    """Programs of tlm_add_model and of an emitted CMakeLists.txt have threads, and no OpenMP; a product has the pool."""
+    if not os.path.isdir("/proc/self/task"):
+        skip("/proc shows no threads here")
+    for form in ([], ["--single-file"]):
+        tlmc("emit", QUICKSTART, *form, "-o", folder + "/out" + "".join(form)).ok()
+    open(folder + "/pool.c", "w").write("""#include "tlm_pool.h"
+static void set(void *x, size_t begin, size_t end)
+{
+    while (begin < end)
+        ((int *)x)[begin++] = 1;
+}
+int main(void)
+{
+    static int x[99];
+    int sum = 0;
+    tlm_pool *pool;
+    if (tlm_pool_new(&pool, 3, NULL) != TLM_OK)
+        return 1;
+    tlm_pool_run(pool, 99, 1, set, x);
+    tlm_pool_free(pool);
+    for (int i = 0; i < 99; i++)
+        sum += x[i];
+    return sum != 99;
+}
+""")
+    project(folder, f"find_package(tlmc REQUIRED)\ntlm_add_model(added {QUICKSTART})\nadd_subdirectory(out)\n"
+            "add_executable(pool pool.c)\ntarget_link_libraries(pool PRIVATE tlmc::tlm)\n")
+    configure(folder, folder + "/b").ok()
+    configure(folder + "/out--single-file", folder + "/s").ok()
+    for build in ("/b", "/s"):
+        run(["cmake", "--build", folder + build]).ok()
+    run([folder + "/b/pool"]).ok()
+    for program in ("/b/added", "/b/out/quickstart_mlp", "/s/quickstart_mlp"):
+        for asked, wanted in ((["--threads", "3"], 3), (["--threads", "1"], 1), ([], len(os.sched_getaffinity(0)))):
+            equal(running_threads([folder + program, *asked]), wanted, f"threads of {program} {asked}")
+        check("omp" not in run(["ldd", folder + program]).ok().out, f"{program} links OpenMP")
+
+
+def running_threads(argv):
+    """The threads of a training without end, when its report begins: they are made with the model and stay."""
+    p = subprocess.Popen([*argv, "--steps", "1000000000"], cwd=EXAMPLES + "/quickstart_mlp", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        equal(p.stdout.readline(), b"== quickstart_mlp: training ==\n", f"{argv}: first line")
+        return len(os.listdir(f"/proc/{p.pid}/task"))
+    finally:
+        p.kill()
+        p.communicate()
+
+
 def cuda_refused(folder):
     """tlm_add_model builds no device code; it says what does."""
     for options, status in (("--device cuda", 1), ("--device=cuda", 1), ("-D hidden=4 --profile checked_cuda", 1),
@@ -167,4 +217,4 @@ def modules(folder):
 
 
 need_tools()
-main(embed, cuda_refused, without_cuda, built_again, depfile, names, pkg_config, modules)
+main(embed, threads, cuda_refused, without_cuda, built_again, depfile, names, pkg_config, modules)

@@ -67,6 +67,7 @@ static json_t *capsule_json(const struct tlmc_capsule *k)
     set(object, "vjp", text_of(tlmc_vjp_mode_name(k->vjp)));
     set(object, "numeric", text_of(tlmc_numeric_text(&k->numeric, numeric)));
     set(object, "arithmetic", text_of(k->arithmetic));
+    set(object, "notes", text_of(k->notes));
     set(object, "symbol", text_of(k->symbol));
     set(object, "header", text_of(k->header));
     set(object, "abi", text_of(tlmc_abi_name(k->abi)));

@@ -137,6 +137,8 @@ static void put_contracts(const struct tlmc_capsule *k, struct tlmc_strbuf *out)
         tlmc_strbuf_char(out, '\n');
     }
     tlmc_strbuf_printf(out, "    arithmetic: %s\n", k->arithmetic);
+    if (*k->notes)
+        tlmc_strbuf_printf(out, "    notes: %s\n", k->notes);
 }
 
 /* A user's own capsule that was refused is always said. */

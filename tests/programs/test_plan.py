@@ -33,6 +33,8 @@ def chapter_report(folder):
 def vendor_report(folder):
     r = tlmc("plan", example("quickstart_mlp"), "--profile", "vendor_cuda", "--explain")
     check("provider=cublas" in r.out and "trusted external boundary: " in r.out and "boundary: none" not in r.out, r.out[:3000])
+    r = tlmc("plan", example("quickstart_mlp"), "--profile", "vendor_cuda", "--contracts").ok()
+    check("    notes: float32 throughout: CUBLAS_DEFAULT_MATH, TF32 off" in r.out, "the math mode of cuBLAS")
     r = tlmc("plan", example("quickstart_mlp"), "--device", "cuda", "--explain")
     check("cublas.matmul refused: trust-not-admitted(trusted-external)" in r.out, "refusal of cublas")
 

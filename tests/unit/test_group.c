@@ -423,7 +423,7 @@ static void sgd(struct grouped *t, uint32_t p, uint32_t g, uint32_t lr, double w
 }
 
 /* Letters of the parameters that a step of updates writes, a blank between its kinds. */
-static const char *kinds(const struct grouped *t, uint32_t s)
+static const char *kinds(struct grouped *t, uint32_t s)
 {
     const struct tlmc_step *step = &t->plan->steps[s];
     struct tlmc_strbuf text = { 0 };
@@ -437,7 +437,7 @@ static const char *kinds(const struct grouped *t, uint32_t s)
         for (n = step->kinds[k]; n < step->kinds[k + 1]; n++)
             tlmc_strbuf_add(&text, t->g->values[t->g->nodes[step->nodes[n]].inputs[0]].name);
     }
-    copy = tlmc_arena_strdup((struct tlmc_arena *)&t->bench.arena, tlmc_strbuf_text(&text));
+    copy = tlmc_arena_strdup(&t->bench.arena, tlmc_strbuf_text(&text));
     tlmc_strbuf_free(&text);
     return copy;
 }

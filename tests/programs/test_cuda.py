@@ -34,6 +34,12 @@ def index_error(folder):
     equal(told[1], told[0], "the message")
 
 
+def memory_blocks(folder):
+    """create refuses memory blocks as on the CPU, before it asks for the device; afterwards nothing is held there."""
+    program = cuda.quickstart_host(folder, "plain", os.path.join(SOURCE, "tests/programs/create_refused.c"))
+    equal(run([program], env={"TLM_HOST_LEAKS": "1"}).ok().out, "all refused\n", "what create refuses")
+
+
 def vendor(folder):
     """Products by cuBLAS, of which the host has its own version: the order of a sum is free there, so numbers differ in
     the last places.  K is at most 64 in this model: 64 roundings of 2^-24 are 4e-6 of the largest term; training for
@@ -123,4 +129,4 @@ train { optimizer sgd(lr = 0.1); clip norm(0.5); steps 2; }
         equal(f.read().count("TLM_LAUNCH(m, run_global_norm_parts"), 2, "launches for the chunks of 270 tensors")
 
 
-main(*cuda.model_tests("plain"), oracle, index_error, vendor, one_update, bare_outputs, many_tensors)
+main(*cuda.model_tests("plain"), oracle, index_error, memory_blocks, vendor, one_update, bare_outputs, many_tensors)

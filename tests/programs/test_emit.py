@@ -96,6 +96,14 @@ def model_names(folder):
         run(["cc", *STRICT, "-I" + SOURCE + "/runtime", "-I" + SOURCE + "/kernels_cpu", "-fsyntax-only", name + ".c", name + "_main.c"], cwd=folder).ok()
 
 
+def memory_blocks(folder):
+    """create refuses blocks that are missing, too small or misaligned, each by name, and writes nothing."""
+    emitted(folder)
+    run(["cc", *STRICT, "-g", "-I.", "-I" + SOURCE + "/runtime", "-I" + SOURCE + "/kernels_cpu", "-o", "user", "quickstart_mlp.c",
+         "quickstart_mlp_main.c", SOURCE + "/tests/programs/create_refused.c", "-lm"], cwd=folder).ok()
+    equal(run([folder + "/user"]).ok().out, "all refused\n", "what create refuses")
+
+
 def learning_rate_from_c(folder):
     """NAME_set_lr gives the program's own numbers: the same weights after 20 steps, bit for bit."""
     emitted(folder, "--single-file")
@@ -110,4 +118,4 @@ def learning_rate_from_c(folder):
     equal(got, wanted, "weights")
 
 
-main(single_file_stands_alone, model_file_calls, same_bytes, written_again, inference_only, header_in_cplusplus, model_names, learning_rate_from_c)
+main(single_file_stands_alone, model_file_calls, same_bytes, written_again, inference_only, header_in_cplusplus, model_names, memory_blocks, learning_rate_from_c)

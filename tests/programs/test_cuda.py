@@ -23,7 +23,7 @@ def oracle(folder):
 
 def index_error(folder):
     """An index out of range is found by the device and told as the CPU tells it; nothing is trained."""
-    dims = cuda.MODELS[3][1]
+    dims = next(dims for name, dims, *_ in cuda.MODELS if name == "gpt2")
     cuda.emit(lib.example("gpt2"), folder, "--device", "cuda", *dims)
     program = cuda.host_program(folder, "gpt2", "plain", None)
     cpu = lib.build(lib.example("gpt2"), os.path.join(folder, "gpt2_cpu"), *dims)

@@ -2,6 +2,7 @@
    CUDA, the device code with NVRTC, all side by side; link; put the program into its place, or run
    it.  A tlmc that was built without CUDA links the stub instead, which refuses to run by name.
    Refuses to replace files that are not tlmc's; a signal leaves no temporary file behind. */
+#define _XOPEN_SOURCE 700 /* realpath, setenv */
 #include "bundle.h"
 #include "commands.h"
 #include "compile.h"
@@ -402,7 +403,7 @@ static const char *kept_folder(struct build *b, const char *keep)
     return *keep == '-' || *keep == '@' ? tlmc_arena_printf(&b->c.arena, "./%s", keep) : keep;
 }
 
-static int build_in(struct build *b, const char *temporary)
+static int build_files(struct build *b, const char *temporary)
 {
     const char *keep = tlmc_opt(b->options, TLMC_OPT_KEEP);
     int status;
@@ -415,6 +416,30 @@ static int build_in(struct build *b, const char *temporary)
     status = write_sources(b);
     return status ? status
                   : compile(b, tlmc_arena_printf(&b->c.arena, "%s/" PROGRAM, b->temporary));
+}
+
+/* Where compilers put temporary files of their own; NULL: wherever they like. */
+static void set_temporary(const char *folder)
+{
+    if (folder)
+        setenv("TMPDIR", folder, 1);
+    else
+        unsetenv("TMPDIR");
+}
+
+/* A compiler that is ended may leave files: they go where everything is removed. */
+static int build_in(struct build *b, const char *temporary)
+{
+    const char *const users = getenv("TMPDIR");
+    const char *const old = users ? tlmc_arena_strdup(&b->c.arena, users) : NULL;
+    char *const whole = realpath(temporary, NULL); /* for tools that run in another folder */
+    int status;
+
+    set_temporary(whole ? whole : temporary);
+    status = build_files(b, temporary);
+    set_temporary(old);
+    free(whole);
+    return status;
 }
 
 /* Emits and compiles to PROGRAM in a temporary folder, which end_build must be given. */

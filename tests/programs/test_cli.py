@@ -195,6 +195,8 @@ def interrupted(folder, number, argv, seen):
         check(p.poll() is None and os.listdir(temporary), f"{argv} ended before it was stopped: {p.stderr.read() if p.poll() else ''}")
         p.send_signal(number)
         out, err = p.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        raise Failure(f"{argv}: it, or a child, goes on after the signal")
     finally:
         p.kill()
     equal(p.returncode, -number, f"{argv}: the exit status")

@@ -85,6 +85,9 @@ def quickstart(folder):
     r = run([out, "--steps", "2"])
     if r.status:
         r.fails(3, "CUDA was requested and this is a CUDA build")
+    os.makedirs(folder + "/driver")
+    open(folder + "/driver/libcuda.so.1", "w").write("no library")
+    run([out, "--steps", "2"], env={"LD_LIBRARY_PATH": folder + "/driver"}).fails(3, "libcuda.so.1 is missing or broken")
 
 
 def large(folder):

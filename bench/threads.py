@@ -16,11 +16,12 @@ import time
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LIMIT = 60
-CASES = [("quickstart_mlp", "200"), ("digits_mlp", "300"), ("char_gpt", "20"), ("gpt2", "2")]
+CASES = [("quickstart_mlp", [], 20000), ("digits_mlp", [], 300), ("char_gpt", [], 20),
+         ("gpt2", ["-D", "L=6", "-D", "C=384", "-D", "heads=6"], 2)]
 
 
 def measure(program, flags, model, steps, at_once):
-    argv = [program, "--steps", steps, *flags]
+    argv = [program, "--steps", str(steps), *flags]
     where = os.path.join(SOURCE, "examples", model)
     start = time.perf_counter()
     running = [subprocess.Popen(argv, cwd=where, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in range(at_once)]
@@ -40,14 +41,15 @@ def main():
     rounds, builds = int(sys.argv[1]), []
     for word in sys.argv[2:]:
         name, _, rest = word.partition("=")
-        builds.append((name, *[rest.split(",")[0]], rest.split(",")[1:]))
+        tlmc, *flags = rest.split(",")
+        builds.append((name, tlmc, flags))
     folder = tempfile.mkdtemp()
     print("| program | build | alone | min | max | two at once | min | max | two / alone |\n|---|---|--:|--:|--:|--:|--:|--:|--:|")
-    for model, steps in CASES:
+    for model, options, steps in CASES:
         programs, times = {}, {}
         for name, tlmc, _ in builds:
             programs[name] = os.path.join(folder, f"{model}.{name}")
-            subprocess.run([tlmc, "build", os.path.join(SOURCE, "examples", model, model + ".tlm"), "-o", programs[name]],
+            subprocess.run([tlmc, "build", os.path.join(SOURCE, "examples", model, model + ".tlm"), *options, "-o", programs[name]],
                            check=True, stdout=subprocess.DEVNULL)
         for turn in range(rounds):
             for name, _, flags in builds[turn % len(builds):] + builds[:turn % len(builds)]:
@@ -56,7 +58,7 @@ def main():
         for name, _, _ in builds:
             alone, two = (times[name, n] for n in (1, 2))
             cells = [f"{x:.3f} s" for t in (alone, two) for x in (statistics.median(t), min(t), max(t))]
-            print(f"| {model}, {steps} steps | {name} | {' | '.join(cells)} | {statistics.median(two) / statistics.median(alone):.1f} |", flush=True)
+            print(f"| {' '.join([model, *options[1::2]])}, {steps} steps | {name} | {' | '.join(cells)} | {statistics.median(two) / statistics.median(alone):.1f} |", flush=True)
     shutil.rmtree(folder)
 
 

@@ -43,6 +43,23 @@ def bits_of(name, folder):
         same(first, trained(other, name, folder, "other"), f"{name}, {cc} {flags}")
 
 
+def products(folder):
+    """A product's loops: by the calling thread, by OpenMP, by a pool of libtlm."""
+    tlmc("emit", example("digits_mlp"), "--single-file", "-o", folder).ok()
+    runtime, saved = SOURCE + "/runtime", {}
+    for name, flags, threads, wanted in (("plain", [], 3, (1,)), ("openmp", ["-fopenmp"], 1, (1,)),
+                                         ("openmp", ["-fopenmp"], 3, (2, 3)),              # as many as the last loop had
+                                         ("pool", ["-DWITH_POOL", runtime + "/pool.c", runtime + "/status.c", "-lpthread"], 3, (3,)),
+                                         ("pool, OpenMP idle", ["-DWITH_POOL", "-fopenmp", runtime + "/pool.c", runtime + "/status.c", "-lpthread"], 3, (3,))):
+        run(["gcc", "-std=c11", "-D_GNU_SOURCE", "-O2", "-fno-math-errno", "-I" + folder, "-I" + runtime, "-o", folder + "/product",
+             SOURCE + "/tests/programs/threads_from_c.c", folder + "/digits_mlp.c", *flags, "-lm"]).ok()
+        r = run([folder + "/product", threads], env={"OMP_WAIT_POLICY": "passive"}).ok()
+        saved[name] = r.out
+        check(r.out.count("\n") > 9000 and r.out == saved["plain"], f"{name}, {threads} threads: other weights than without threads")
+        if os.path.isdir("/proc/self/task"):
+            check(int(r.err) in wanted, f"{name}: {r.err.strip()} threads, wanted {wanted}")
+
+
 def quickstart(folder):
     bits_of("quickstart_mlp", folder)
 
@@ -56,4 +73,4 @@ def char_gpt(folder):
 
 
 if __name__ == "__main__":
-    main(quickstart, digits, char_gpt)
+    main(products, quickstart, digits, char_gpt)

@@ -124,8 +124,11 @@ def flags(folder):
     open(folder + "/d.csv", "w").write("a,b,label\n" + "1,2,3\n" * 4)
     run([p, "--help"], cwd=folder).ok()
     for argv in (["--frob"], ["--steps"], ["--steps", "x"], ["--steps", "-1"], ["--steps", "1", "--steps", "2"], ["--steps", "99999999999999999999"],
-                 ["--threads", "-1"], ["--cpu", "z80"], ["left", "over"], ["--seed", "1.5"]):
+                 ["--threads", "-1"], ["--threads", "1025"], ["--cpu", "z80"], ["left", "over"], ["--seed", "1.5"]):
         run([p, *argv], cwd=folder).fails(2)
+    run(["sh", "-c", f"ulimit -v 500000; exec {p} --steps 1 --threads 1000"], cwd=folder).fails(     # no room for so many stacks
+        2, "1000 threads: the system lets only ", "--threads N sets how many")
+    run(["sh", "-c", f"ulimit -v 500000; exec {p} --steps 1 --threads 5"], cwd=folder).ok()
     write_npy(folder + "/in.npy", "<f4", (2, 2), [1.0, 2.0, 3.0, 4.0])
     run([p, "--infer", "--input", "x=in.npy", "--output", "pred=out.npy"], cwd=folder).ok()
     equal(read_npy(folder + "/out.npy")[0], (2, 1), "shape of pred")

@@ -40,6 +40,15 @@ static const struct tlmc_type *result_type(const struct tlmc_call *call)
     return tlmc_value_type(call->form->graph, call->node->first_result);
 }
 
+uint32_t tlmc_emit_half(uint32_t count)
+{
+    uint32_t half = 1;
+
+    while (half * 2 < count)
+        half *= 2;
+    return half;
+}
+
 static int64_t product(const int64_t *dims, int count)
 {
     int64_t n = 1;

@@ -3,7 +3,12 @@
 #ifndef TLMC_CODEGEN_EMIT_CALLS_H
 #define TLMC_CODEGEN_EMIT_CALLS_H
 
+#include <stdint.h>
+
 struct tlmc_call;
+
+/* Where a search by halving begins: the largest power of 2 below `count`, or 1. */
+uint32_t tlmc_emit_half(uint32_t count);
 
 #define PROVIDER(name, device, formula)
 #define LIBRARY(provider, OP, emitter) void tlmc_emit_##emitter(struct tlmc_call *call);

@@ -85,6 +85,37 @@ static void put_users_kernels(struct tlmc_writer *w)
                   "target_link_directories(%{model}_model PUBLIC ${%{MODEL}_KERNELS})\n");
 }
 
+/* What the model links, up to the end of the line. */
+static void put_links(struct tlmc_emit *e, struct tlmc_writer *w)
+{
+    const bool alone = e->options->single_file;
+
+    if (!alone)
+        tlmc_write(w, "tlmc::tlm ");
+    if (e->cuda && alone)
+        tlmc_write(w, tlmc_emit_uses_cublas(e) ? "CUDA::cublas CUDA::cudart_static "
+                                               : "CUDA::cudart_static ");
+    if (e->cuda && !alone)
+        tlmc_write(w, tlmc_emit_uses_cublas(e) ? "tlmc::tlm_cublas tlmc::tlm_cuda "
+                                               : "tlmc::tlm_cuda ");
+    for (unsigned i = 0; i < e->links.count; i++)
+        tlmc_write(w, "%{link} ", "link", e->links.items[i]);
+    tlmc_write(w, "-lm)\n"); /* a flag: `m` would be a target, if the project has one */
+}
+
+static void put_program(struct tlmc_emit *e, struct tlmc_writer *w)
+{
+    const bool alone = e->options->single_file;
+
+    if (e->options->with_main)
+        tlmc_write(w,
+                   "\n"
+                   "add_executable(%{model}_program %{model}_main.c)\n"
+                   "set_target_properties(%{model}_program PROPERTIES OUTPUT_NAME %{model})\n"
+                   "target_link_libraries(%{model}_program PRIVATE %{model}_model%{threads})\n",
+                   "threads", alone ? " -lpthread" : "");
+}
+
 void tlmc_emit_cmake(struct tlmc_emit *e, struct tlmc_strbuf *out)
 {
     const bool alone = e->options->single_file;
@@ -125,17 +156,7 @@ void tlmc_emit_cmake(struct tlmc_emit *e, struct tlmc_strbuf *out)
                !e->cuda ? ""
                : alone  ? tlmc_emit_printf(e, " %s_cuda.c ${images}", e->model)
                         : " ${images}");
-    if (!alone)
-        tlmc_write(&w, "tlmc::tlm ");
-    if (e->cuda && alone)
-        tlmc_write(&w, tlmc_emit_uses_cublas(e) ? "CUDA::cublas CUDA::cudart_static "
-                                                : "CUDA::cudart_static ");
-    if (e->cuda && !alone)
-        tlmc_write(&w, tlmc_emit_uses_cublas(e) ? "tlmc::tlm_cublas tlmc::tlm_cuda "
-                                                : "tlmc::tlm_cuda ");
-    for (unsigned i = 0; i < e->links.count; i++)
-        tlmc_write(&w, "%{link} ", "link", e->links.items[i]);
-    tlmc_write(&w, "-lm)\n"); /* a flag: `m` would be a target, if the project has one */
+    put_links(e, &w);
     if (!alone)
         tlmc_write(&w, "target_link_libraries(%{model}_model PRIVATE tlmc::tlm_kernels)\n");
     if (calls_users_kernels(e))
@@ -143,12 +164,6 @@ void tlmc_emit_cmake(struct tlmc_emit *e, struct tlmc_strbuf *out)
     if (e->cuda)
         tlmc_write(&w, "target_include_directories(%{model}_model PRIVATE "
                        "${CMAKE_CURRENT_BINARY_DIR})\n");
-    if (e->options->with_main)
-        tlmc_write(&w,
-                   "\n"
-                   "add_executable(%{model}_program %{model}_main.c)\n"
-                   "set_target_properties(%{model}_program PROPERTIES OUTPUT_NAME %{model})\n"
-                   "target_link_libraries(%{model}_program PRIVATE %{model}_model%{threads})\n",
-                   "threads", alone ? " -lpthread" : "");
+    put_program(e, &w);
     tlmc_writer_end(&w);
 }

@@ -1,18 +1,23 @@
 /* The head comment of every emitted file.  In: the accepted plan and the options of the command
    line.  Out: what the file is, the command that writes it again, who vouches for its kernels and
-   what it computes.  Files are named without their folders: where they lie changes no byte. */
+   what it computes.  Files and folders are named without the path to them, which changes
+   no byte. */
 #include "emit_c.h"
 
 #include "hash.h"
 
 #include <string.h>
 
-static const char *file_name(const struct tlmc_emit *e, uint32_t file)
+static const char *base_name(const char *path)
 {
-    const char *path = tlmc_sources_get(e->module->sources, file)->path;
     const char *slash = strrchr(path, '/');
 
-    return slash ? slash + 1 : path;
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+static const char *file_name(const struct tlmc_emit *e, uint32_t file)
+{
+    return base_name(tlmc_sources_get(e->module->sources, file)->path);
 }
 
 uint64_t tlmc_emit_digest(const struct tlmc_emit *e)
@@ -31,10 +36,20 @@ uint64_t tlmc_emit_digest(const struct tlmc_emit *e)
 
 /* ---- the command */
 
+/* An option and its value, in quotes where a shell would take it for something else. */
+static void put_option(struct tlmc_strbuf *out, const char *option, const char *value)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_./=,:+-";
+    const char *quote = value[strspn(value, plain)] || !*value ? "'" : "";
+
+    tlmc_strbuf_printf(out, " %s %s%s%s", option, quote, value, quote);
+}
+
 static void put_list(struct tlmc_strbuf *out, const char *option, const char *const *values)
 {
     for (; values && *values; values++)
-        tlmc_strbuf_printf(out, " %s %s", option, *values);
+        put_option(out, option, base_name(*values));
 }
 
 /* Every option that changes a byte of the output. */
@@ -53,7 +68,7 @@ static void put_command(const struct tlmc_emit *e, struct tlmc_strbuf *out)
             if (e->forms[f].form->mode == TLMC_INFER)
                 tlmc_strbuf_printf(out, " --entry %s", e->forms[f].form->entry);
     for (unsigned i = 0; i < catalog->user_files.count; i++)
-        tlmc_strbuf_printf(out, " --capsules %s", file_name(e, catalog->user_files.items[i]));
+        put_option(out, "--capsules", file_name(e, catalog->user_files.items[i]));
     tlmc_strbuf_printf(out, " --profile %s%s%s", e->plan->profile->name,
                        e->plan->deterministic ? " --deterministic" : "",
                        e->options->single_file ? " --single-file" : "");

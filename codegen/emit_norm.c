@@ -6,8 +6,9 @@
 #include "emit_calls.h"
 #include "literal.h"
 
-/* Tensors of a launch: their addresses are arguments of the kernel, which has 4096 bytes. */
-enum { TENSORS_AT_ONCE = 256, CHUNK = 4096 };
+/* Tensors of a launch: their addresses are arguments of the kernel, of which every device takes
+   4096 bytes. */
+enum { TENSORS_AT_ONCE = 256 };
 
 struct norm {
     struct tlmc_call *call;
@@ -31,7 +32,7 @@ static int64_t chunks_of(const struct norm *n, uint32_t first, uint32_t count)
     int64_t chunks = 0;
 
     for (uint32_t i = first; i < first + count; i++)
-        chunks += (elements_of(n, i) + CHUNK - 1) / CHUNK;
+        chunks += (elements_of(n, i) + TLMC_SUM_CHUNK - 1) / TLMC_SUM_CHUNK;
     return chunks;
 }
 
@@ -67,7 +68,12 @@ static void put_spans(struct norm *n)
                    name_of(n, i));
         n->parts += chunks_of(n, i, 1);
     }
-    tlmc_write(out, "};\n\n");
+    tlmc_write(out, "};\n");
+    if (n->call->step->workspace_bytes > 0)
+        tlmc_write(out, "%{assert}(TLM_REDUCE_CHUNK == %{chunk}, \"the chunks of global_norm\");\n",
+                   "assert", e->cuda ? "static_assert" : "_Static_assert", "chunk",
+                   number(n, TLMC_SUM_CHUNK));
+    tlmc_write(out, "\n");
 }
 
 /* Results of the chunks, or behind them those of the tensors, in the step's workspace. */
@@ -133,19 +139,16 @@ static void emit_cpu(struct norm *n)
 static void emit_parts(struct norm *n, uint32_t first, uint32_t count)
 {
     const int64_t chunks = chunks_of(n, first, count);
-    uint32_t half = 1;
 
     if (chunks == 0)
         return;
-    while (half * 2 < count)
-        half *= 2;
     workspace_field(n, "float *", "parts", 0);
     tlmc_call_inputs(n->call, "x", first, count);
     run(n, "global_norm_parts", ", its chunks",
         tlmc_emit_printf(
             n->call->e,
             "    tlmk_f32_global_norm_parts__cuda_tree64(m->parts, m->x, %s + %u, %u, %u);\n",
-            n->spans, first, count, half),
+            n->spans, first, count, tlmc_emit_half(count)),
         (struct tlmc_geometry){
             NULL, tlmc_emit_printf(n->call->e, "TLMK_PARTS(%s, TLMK_WARPS)", number(n, chunks)),
             0 });

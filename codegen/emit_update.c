@@ -45,6 +45,10 @@ static const struct update_row update_rows[] = {
 static const char *const names[] = { "p0", "p1", "p2", "p3", "p4", "p5", "p6", "scale" };
 enum { SCALE = 7, COLUMNS = 8 };
 
+/* Kinds of a launch: each has pointers to its scalars among the arguments of the kernel, of which
+   every device takes 4096 bytes. */
+enum { KINDS_AT_ONCE = 48 };
+
 static const struct update_row *row_of(enum tlmc_op op)
 {
     for (size_t i = 0; i < sizeof update_rows / sizeof *update_rows; i++)
@@ -547,10 +551,7 @@ static void emit_launch(const struct batch *b)
     int64_t blocks;
     const char *table = put_table(b, &blocks), *pointers = device_pointers(b, table), *body;
     const uint32_t rows = size_of(b), kinds = b->end - b->first;
-    uint32_t half = 1;
 
-    while (half * 2 < rows)
-        half *= 2;
     add_pointers(b);
     add_fault(b->call);
     body = tlmc_emit_printf(e,
@@ -566,7 +567,8 @@ static void emit_launch(const struct batch *b)
                             "    if (m->fault[0] != 0 || i >= %s[row].count)\n"
                             "        return;\n"
                             "%s",
-                            half, rows, table, table, pointers, table, kinds_text(b, table));
+                            tlmc_emit_half(rows), rows, table, table, pointers, table,
+                            kinds_text(b, table));
     tlmc_call_run(b->call, b->row->base,
                   kinds == 1 ? tlmc_emit_printf(e, "%s of %u tensors", b->row->base, rows)
                              : tlmc_emit_printf(e, "%s of %u tensors in %u kinds", b->row->base,
@@ -650,7 +652,7 @@ void tlmc_emit_updates(struct tlmc_emit *e, struct tlmc_emit_form *form,
     const struct update_row *row = row_of(call.node->op);
     struct batch all = { .call = &call, .row = row, .end = step->kind_count };
 
-    if (e->cuda && find_columns(&all))
+    if (e->cuda && step->kind_count <= KINDS_AT_ONCE && find_columns(&all))
         emit_launch(&all);
     else
         for (uint32_t kind = 0; kind < step->kind_count; kind++)

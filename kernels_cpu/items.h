@@ -17,6 +17,7 @@ enum {
 struct tlmk_span {
     uint32_t count, first;
 };
+_Static_assert(sizeof(struct tlmk_span) == 8, "as in kernels_cuda/reduce.cuh");
 
 #define TLMK_PARTS(n, most) (((size_t)(n) + (most)-1) / (most))
 

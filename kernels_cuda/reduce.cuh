@@ -266,6 +266,7 @@ TLMK_ARGMAX(bool, uint8_t, int32_t)
 struct tlmk_span {
     uint32_t count, first;
 };
+static_assert(sizeof(struct tlmk_span) == 8, "as in kernels_cpu/items.h");
 
 /* One warp a chunk, of the tensors x[0] .. x[count - 1]: finds the last that begins with it or
    before. */

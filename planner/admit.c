@@ -125,27 +125,38 @@ static bool admit_axes_at_most(const struct node_types *t, int64_t n, char *text
     return true;
 }
 
-/* Rows of a scatter_add, or matrices of a product: one block each, at least. */
-static int64_t blocks_of(const struct node_types *t)
+/* The product of all axes of a type but the last `behind`. */
+static int64_t leading_count(const struct tlmc_type *type, int behind)
 {
-    const bool scatter = t->node->op == TLMC_OP_SCATTER_ADD;
-    struct tlmc_type leading;
+    struct tlmc_type leading = *type;
 
-    if (!scatter && t->node->op != TLMC_OP_MATMUL)
-        return 1;
-    leading = *type_at(t, 2); /* the updates, or the result of two operands */
-    if (scatter)              /* without the axes of the base behind its own */
-        leading.rank -= type_at(t, 0)->rank - 1 - (int)tlmc_node_int(t->node, TLMC_A_AXIS);
-    else
-        leading.rank -= 2;
+    leading.rank -= behind;
     return tlmc_type_count(&leading);
 }
 
-static bool admit_blocks_at_most(const struct node_types *t, int64_t n, char *text)
+static bool admit_batch_at_most(const struct node_types *t, int64_t n, char *text)
 {
-    if (blocks_of(t) <= n)
+    const int64_t batch = t->node->op == TLMC_OP_MATMUL
+                              ? leading_count(tlmc_value_type(t->graph, t->node->first_result), 2)
+                              : 1;
+
+    if (batch <= n)
         return true;
-    snprintf(text, ROOM, "%lld blocks exceed %lld", (long long)blocks_of(t), (long long)n);
+    snprintf(text, ROOM, "a batch of %lld exceeds %lld", (long long)batch, (long long)n);
+    return false;
+}
+
+/* (base, index, updates): a row of updates is what the base has behind its axis. */
+static bool admit_update_rows_at_most(const struct node_types *t, int64_t n, char *text)
+{
+    int64_t rows = 1;
+
+    if (t->node->op == TLMC_OP_SCATTER_ADD)
+        rows = leading_count(type_at(t, 2),
+                             type_at(t, 0)->rank - 1 - (int)tlmc_node_int(t->node, TLMC_A_AXIS));
+    if (rows <= n)
+        return true;
+    snprintf(text, ROOM, "%lld update rows exceed %lld", (long long)rows, (long long)n);
     return false;
 }
 

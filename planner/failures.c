@@ -1,7 +1,6 @@
 /* How a plan's failures are told.  In: the failures of the audit, each once for an op, a capsule
    and an obligation.  Out: lines for reports and messages: one an op and capsule, with the first of
-   its failures and the number of the others, and no more than a screen of them; or every failure.
- */
+   its failures and the number of the others, no more than a screen of them; or all of them. */
 #include "plan_internal.h"
 
 #include "strbuf.h"

@@ -34,6 +34,8 @@ struct tlmc_placement {
 };
 
 enum { TLMC_ALIGN = 64 };
+/* Terms of one tree64 (docs/numerics.md, Sums): workspaces are counted in them. */
+enum { TLMC_SUM_CHUNK = 4096 };
 
 enum tlmc_step_kind {
     TLMC_STEP_NOTHING,   /* view, constant or folded node: no code; the note says what */

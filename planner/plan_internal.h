@@ -90,8 +90,7 @@ void tlmc_memplan_params(struct tlmc_plan *plan);
 enum tlmc_diag_code tlmc_failure_code(const struct tlmc_failure *failure);
 /* Told a line; `node`: the first that it is about, NULL: none. */
 typedef void tlmc_tell_fn(void *context, const struct tlmc_node *node, const char *line);
-/* The failures of one code: a line each with `all`, else one an op and capsule, and not too many.
- */
+/* The failures of one code: a line each with `all`, else one an op and capsule, not too many. */
 void tlmc_tell_failures(const struct tlmc_plan *plan, bool all, enum tlmc_diag_code code,
                         tlmc_tell_fn *tell, void *context);
 

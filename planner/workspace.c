@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-enum { CHUNK = 4096 }; /* terms of one tree64 */
-
 static size_t workspace_result(const struct tlmc_graph *graph, const struct tlmc_node *node)
 {
     return node->result_count ? tlmc_type_bytes(tlmc_value_type(graph, node->first_result)) : 0;
@@ -38,7 +36,7 @@ static size_t workspace_row(const struct tlmc_graph *graph, const struct tlmc_no
    adds side by side. */
 static size_t workspace_chunks(const struct tlmc_graph *graph, const struct tlmc_node *node)
 {
-    enum { SHORT = 8 * CHUNK, MANY = 128 };
+    enum { SHORT = 8 * TLMC_SUM_CHUNK, MANY = 128 };
     const struct tlmc_type *x = tlmc_value_type(graph, node->inputs[0]);
     const struct tlmc_attr *axes = tlmc_node_attr(node, TLMC_A_AXES);
     int64_t rows = 1, length = 1;
@@ -54,7 +52,7 @@ static size_t workspace_chunks(const struct tlmc_graph *graph, const struct tlmc
         return 0; /* the rows are not contiguous */
     if (rows >= MANY || length <= SHORT)
         return 0;
-    return (size_t)(rows * ((length + CHUNK - 1) / CHUNK)) * sizeof(float);
+    return (size_t)(rows * ((length + TLMC_SUM_CHUNK - 1) / TLMC_SUM_CHUNK)) * sizeof(float);
 }
 
 static size_t workspace_squares(const struct tlmc_graph *graph, const struct tlmc_node *node)
@@ -62,8 +60,9 @@ static size_t workspace_squares(const struct tlmc_graph *graph, const struct tlm
     size_t parts = node->input_count;
 
     for (uint32_t i = 0; i < node->input_count; i++)
-        parts +=
-            (size_t)(tlmc_type_count(tlmc_value_type(graph, node->inputs[i])) + CHUNK - 1) / CHUNK;
+        parts += (size_t)(tlmc_type_count(tlmc_value_type(graph, node->inputs[i])) +
+                          TLMC_SUM_CHUNK - 1) /
+                 TLMC_SUM_CHUNK;
     return parts * sizeof(float);
 }
 

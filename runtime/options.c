@@ -63,7 +63,9 @@ static const struct options_row {
                         OPTIONS_ROW("seed", OPTIONS_SEED, seed, "N",
                                     "of initial values, shuffling and draws (default: the model's, "
                                     "else 0)") OPTIONS_ROW("threads", OPTIONS_POSITIVE, threads,
-                                                           "N", "threads of the calculation")
+                                                           "N",
+                                                           "threads of the calculation (default: "
+                                                           "one a processor)")
                             OPTIONS_ROW("cpu", OPTIONS_CPU, cpu, "LEVEL",
                                         "auto, base, avx2 or avx512: instructions to use")
                                 OPTIONS_ROW("data", OPTIONS_WORDS, data, "FILE...",
@@ -317,8 +319,8 @@ tlm_status tlm_flags_check(const struct tlm_flags *flags, const tlm_program *pro
     if ((flags->load != NULL) + (flags->resume != NULL) + flags->pretrained.given > 1)
         return tlm_fail(error, TLM_ERR_ARGUMENT,
                         "--load, --resume and --pretrained exclude each other");
-    if (flags->threads > TLM_POOL_THREADS)
-        return tlm_fail(error, TLM_ERR_ARGUMENT, "--threads: at most %d", TLM_POOL_THREADS);
+    if (flags->threads > TLM_MAX_THREADS)
+        return tlm_fail(error, TLM_ERR_ARGUMENT, "--threads: at most %d", TLM_MAX_THREADS);
     if (program->train && flags->data.count > program->train->data_count)
         return tlm_fail(error, TLM_ERR_ARGUMENT,
                         "--data: %u files, but the model has %u data clauses",

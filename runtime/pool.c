@@ -191,7 +191,7 @@ uint32_t tlm_processors(void)
         count = sysconf(_SC_NPROCESSORS_ONLN);
     if (count < 1)
         count = 1;
-    return count < TLM_POOL_THREADS ? (uint32_t)count : TLM_POOL_THREADS;
+    return count < TLM_MAX_THREADS ? (uint32_t)count : TLM_MAX_THREADS;
 }
 
 /* The lane itself, closed; false: no memory. */
@@ -217,7 +217,11 @@ static void pool_lane_end(struct pool_lane *lane)
     pthread_mutex_destroy(&lane->lock);
 }
 
-/* Starts the thread of a lane, with all signals blocked: they are the program's own business. */
+/* Signals that a thread's own code raises: they are told there or nowhere. */
+static const int pool_faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS };
+
+/* Starts the thread of a lane, with all other signals blocked: they are the program's own
+   business. */
 static int pool_start(struct pool_lane *lane)
 {
     pthread_attr_t attributes;
@@ -231,6 +235,8 @@ static int pool_start(struct pool_lane *lane)
     if (stack < POOL_STACK)
         pthread_attr_setstacksize(&attributes, POOL_STACK);
     sigfillset(&all);
+    for (size_t i = 0; i < sizeof pool_faults / sizeof *pool_faults; i++)
+        sigdelset(&all, pool_faults[i]);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     failed = pthread_create(&lane->thread, &attributes, pool_thread, lane);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -286,9 +292,9 @@ tlm_status tlm_pool_new(tlm_pool **out, uint32_t threads, char *error)
     int failed = 0;
 
     *out = NULL;
-    if (wanted > TLM_POOL_THREADS)
+    if (wanted > TLM_MAX_THREADS)
         return tlm_fail(error, TLM_ERR_ARGUMENT, "%u threads: at most %d", (unsigned)wanted,
-                        TLM_POOL_THREADS);
+                        TLM_MAX_THREADS);
     pool = pool_memory(wanted);
     if (!pool)
         return tlm_fail(error, TLM_ERR_MEMORY, "no memory for %u threads", (unsigned)wanted);

@@ -47,7 +47,7 @@ tlm_status tlm_session_wrote(struct tlm_session *session, tlm_status status)
 /* How the model's loops run: by the shell's threads, unless a device does the work. */
 static tlm_status session_threads(struct tlm_session *session, tlm_options *options)
 {
-    char reason[TLM_ERROR_BYTES / 2];
+    char reason[TLM_ERROR_BYTES];
     tlm_status status;
 
     options->threads =
@@ -56,7 +56,7 @@ static tlm_status session_threads(struct tlm_session *session, tlm_options *opti
         return TLM_OK;
     status = tlm_pool_new(&session->pool, options->threads, reason);
     if (status != TLM_OK)
-        return tlm_fail(session->error, status, "%s; --threads N sets how many", reason);
+        return tlm_fail(session->error, status, "%.200s; --threads N sets how many", reason);
     options->parallel = tlm_pool_run;
     options->parallel_user = session->pool;
     return TLM_OK;

@@ -52,7 +52,7 @@ typedef enum tlm_cpu {
     TLM_CPU_AVX512 = 3
 } tlm_cpu;
 
-enum { TLM_ALIGN = 64, TLM_MAX_RANK = 8, TLM_ERROR_BYTES = 256 };
+enum { TLM_ALIGN = 64, TLM_MAX_RANK = 8, TLM_ERROR_BYTES = 256, TLM_MAX_THREADS = 1024 };
 
 /* Runs fn(context, begin, end) over disjoint ranges that cover [0, count), in any order and
    number. */

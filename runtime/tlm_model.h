@@ -12,8 +12,6 @@
 #include <omp.h>
 #endif
 
-enum { TLM_MAX_THREADS = 1024 };
-
 /* ---- create */
 
 typedef struct tlm_needs { /* of one model */

@@ -15,8 +15,6 @@
 extern "C" {
 #endif
 
-enum { TLM_POOL_THREADS = 1024 }; /* the most a pool has */
-
 typedef struct tlm_pool tlm_pool;
 
 /* A pool of `threads` threads, the calling one included; 0: as many as tlm_processors says.  Free
@@ -32,7 +30,7 @@ uint32_t tlm_pool_threads(const tlm_pool *pool);
 /* A tlm_parallel_fn; `pool` is a tlm_pool. */
 void tlm_pool_run(void *pool, size_t count, size_t grain, tlm_range_fn *fn, void *context);
 
-/* How many processors this process may run on, from 1 to TLM_POOL_THREADS. */
+/* How many processors this process may run on, from 1 to TLM_MAX_THREADS. */
 uint32_t tlm_processors(void);
 
 #ifdef __cplusplus

@@ -125,11 +125,11 @@ def beyond_a_launch(folder):
     plan("input x: f32[65535, 65537];\noutput y = reduce_max(x);", "--device", "cuda").fails(3, "4294967295 elements exceed 4294963199")
     plan(long_axis).ok()
     batch = "input x: f32[%d, 1, 1];\ninput z: f32[%d, 1, 1];\noutput y = x @ z;"
-    plan(batch % (2147483648, 2147483648), "--device", "cuda").fails(3, "native_cuda.matmul refused: admit(2147483648 blocks exceed 2147483647)")
+    plan(batch % (2147483648, 2147483648), "--device", "cuda").fails(3, "native_cuda.matmul refused: admit(a batch of 2147483648 exceeds 2147483647)")
     plan(batch % (2147483647, 2147483647), "--device", "cuda").ok()
     rows = "input i: i32[%d];\nparam t: f32[10] = normal();\ny = reduce_sum(gather(t, i, axis = 0));\noutput y;\nloss y;\n" \
            "train { optimizer sgd(lr = 0.1); steps 3; }"
-    plan(rows % 2147483648, "--device", "cuda").fails(3, "native_cuda.scatter_add refused: admit(2147483648 blocks exceed 2147483647)")
+    plan(rows % 2147483648, "--device", "cuda").fails(3, "native_cuda.scatter_add refused: admit(2147483648 update rows exceed 2147483647)")
     plan(rows % 2147483647, "--device", "cuda").ok()
     r = plan("input x: f32[3000000000, 1];\ninput z: f32[1, 1];\noutput y = x @ z;", "--profile", "vendor_cuda").ok()
     check("matmul: native_cuda.matmul" in r.out and "cublas.matmul refused: admit(an axis of 3000000000 exceeds 2147483647)" in r.out, r.out)

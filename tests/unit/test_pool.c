@@ -252,7 +252,7 @@ static void test_processors(void **state)
     tlm_pool *const pool = pool_of(0);
 
     (void)state;
-    assert_in_range(tlm_processors(), 1, TLM_POOL_THREADS);
+    assert_in_range(tlm_processors(), 1, TLM_MAX_THREADS);
     assert_int_equal(tlm_pool_threads(pool), tlm_processors());
     tlm_pool_free(pool);
 }
@@ -296,10 +296,10 @@ static void test_too_many(void **state)
     tlm_pool *pool;
 
     (void)state;
-    assert_int_equal(tlm_pool_new(&pool, TLM_POOL_THREADS + 1, error), TLM_ERR_ARGUMENT);
+    assert_int_equal(tlm_pool_new(&pool, TLM_MAX_THREADS + 1, error), TLM_ERR_ARGUMENT);
     assert_string_equal(error, "1025 threads: at most 1024");
     assert_null(pool);
-    assert_int_equal(tlm_pool_new(&pool, TLM_POOL_THREADS + 1, NULL), TLM_ERR_ARGUMENT);
+    assert_int_equal(tlm_pool_new(&pool, TLM_MAX_THREADS + 1, NULL), TLM_ERR_ARGUMENT);
 }
 
 static void test_no_more_threads(void **state)

@@ -121,7 +121,7 @@ static void test_huge_count(void **state)
 /* ---- both threads work: each waits for the other, which a loop done by one would not survive */
 
 struct pool_meeting {
-    atomic_uint here;
+    atomic_uint here, done;
     pthread_t caller, who[2];
     int blocked[2]; /* SIGINT */
     bool late;      /* the other thread is the last */
@@ -148,6 +148,7 @@ static void meet(void *context, size_t begin, size_t end)
         sched_yield();
     if (meeting->late && !pthread_equal(pthread_self(), meeting->caller))
         moment();
+    atomic_fetch_add(&meeting->done, 1);
 }
 
 /* Signals are the program's own: a thread of the pool takes none. */
@@ -162,6 +163,7 @@ static void test_threads_work(void **state)
         if (i % 2)
             moment();
         tlm_pool_run(pool, 2, 1, meet, &meeting);
+        assert_int_equal(meeting.done, 2);
         assert_false(pthread_equal(meeting.who[0], meeting.who[1]));
         for (int k = 0; k < 2; k++)
             assert_int_equal(meeting.blocked[k], !pthread_equal(meeting.who[k], meeting.caller));

@@ -1,5 +1,6 @@
 /* In: signals.  Out: a flag, the same signals to children, at the end the signal's own action.
-   Refuses no signal for good: see interrupt.h. */
+   Refuses no signal for good: see interrupt.h.  SIGCHLD is not caught, but has its default action
+   meanwhile. */
 #define _POSIX_C_SOURCE 200809L
 #include "interrupt.h"
 
@@ -21,6 +22,8 @@ static struct {
     volatile pid_t children[CHILDREN]; /* 0: free */
     struct sigaction old[SIGNALS];
     bool caught[SIGNALS];
+    struct sigaction old_child;
+    bool child_changed;
     sigset_t mask; /* while signals are held: what it was */
 } interrupt_all;
 
@@ -46,10 +49,21 @@ static void fill(sigset_t *set)
         sigaddset(set, signals[i]);
 }
 
+/* Where it was ignored, which a process inherits, nobody could wait for a child: its id would be
+   free when it ends, and what is noted below would be a stranger's. */
+static void keep_children(void)
+{
+    struct sigaction action = { .sa_handler = SIG_DFL };
+
+    sigemptyset(&action.sa_mask);
+    interrupt_all.child_changed = sigaction(SIGCHLD, &action, &interrupt_all.old_child) == 0;
+}
+
 void tlmc_interrupt_begin(void)
 {
     struct sigaction action = { .sa_sigaction = take, .sa_flags = SA_SIGINFO | SA_RESTART };
 
+    keep_children();
     fill(&action.sa_mask);
     interrupt_all.came = 0;
     for (int i = 0; i < SIGNALS; i++)
@@ -68,6 +82,8 @@ static void restore(void)
     for (int i = 0; i < SIGNALS; i++)
         if (interrupt_all.caught[i])
             sigaction(signals[i], &interrupt_all.old[i], NULL);
+    if (interrupt_all.child_changed)
+        sigaction(SIGCHLD, &interrupt_all.old_child, NULL);
 }
 
 void tlmc_interrupt_end(void)

@@ -1,6 +1,7 @@
 /* Signals that ask a command to end while it has a temporary folder and children: INT, TERM, HUP,
    QUIT.  They are kept until the folder is gone, then they end the process after all, so that its
-   exit status is the signal's.  Signals that were ignored at the start stay ignored. */
+   exit status is the signal's.  Signals that were ignored at the start stay ignored, but for
+   SIGCHLD, which makes children that cannot be waited for. */
 #ifndef TLMC_DRIVER_INTERRUPT_H
 #define TLMC_DRIVER_INTERRUPT_H
 
@@ -14,7 +15,8 @@ int tlmc_interrupt(void);
 void tlmc_interrupt_end(void);
 
 /* Between hold and release none arrives: around the start and the end of a child and its note, so
-   that none is missed and none is sent to a stranger. */
+   that none is missed and none is sent to a stranger; around a file that is not yet in its place
+   (output.c), whether or not this has begun.  One inside another would not be released. */
 void tlmc_interrupt_hold(void);
 void tlmc_interrupt_release(void);
 void tlmc_interrupt_note(pid_t child);

@@ -88,13 +88,26 @@ static pid_t wait_for(pid_t wanted, int *state)
     return pid;
 }
 
+/* They have ended, and their ids may be strangers' by now. */
+static void forget(const pid_t *pids, unsigned count)
+{
+    tlmc_interrupt_hold();
+    for (unsigned i = 0; i < count; i++)
+        tlmc_interrupt_forget(pids[i]);
+    tlmc_interrupt_release();
+}
+
 int tlmc_run_program(const char *folder, char *const *argv)
 {
     pid_t pid;
     int state;
 
-    if (!start(folder, argv, &pid) || wait_for(pid, &state) < 0)
+    if (!start(folder, argv, &pid))
         return STATUS_NOT_STARTED;
+    if (wait_for(pid, &state) < 0) { /* somebody else took its status */
+        forget(&pid, 1);
+        return STATUS_NOT_STARTED;
+    }
     return status_of(argv[0], state);
 }
 
@@ -121,6 +134,7 @@ static void wait_for_one(struct tlmc_jobs *jobs)
 
     if (pid < 0) { /* none left: somebody else took their statuses */
         note(jobs, jobs->names[0], STATUS_NOT_STARTED);
+        forget(jobs->pids, jobs->running);
         jobs->running = 0;
     }
     for (unsigned i = 0; pid > 0 && i < jobs->running; i++) {

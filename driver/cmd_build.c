@@ -1,7 +1,8 @@
 /* tlmc build and tlmc run: emit single files, compile them with the system's C compiler and, for
    CUDA, the device code with NVRTC, all side by side; link; put the program into its place, or run
    it.  A tlmc that was built without CUDA links the stub instead, which refuses to run by name.
-   Refuses to replace files that are not tlmc's; a signal leaves no temporary file behind. */
+   Refuses to replace, by the sources it keeps, files that are not tlmc's; the program replaces any
+   regular file of its name but the model.  A signal leaves no temporary file behind. */
 #define _XOPEN_SOURCE 700 /* realpath, setenv */
 #include "bundle.h"
 #include "commands.h"
@@ -379,8 +380,7 @@ static int compile(struct build *b, const char *program)
 
 /* ---- the whole build */
 
-/* Kept files replace none that is not tlmc's.  Asked for all of them before the first is written.
- */
+/* Kept files replace none that is not tlmc's.  Asked for all before the first is written. */
 static int check_kept(struct build *b)
 {
     const char *keep = tlmc_opt(b->options, TLMC_OPT_KEEP);

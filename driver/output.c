@@ -1,6 +1,9 @@
-/* In: a path and a text.  Out: the file, or one message and false; a temporary file never stays. */
+/* In: a path and a text.  Out: the file, or one message and false; a temporary file stays neither
+   then nor after one of the signals of interrupt.h, which wait until there is none. */
 #define _GNU_SOURCE /* mkdtemp, mkstemp */
 #include "output.h"
+
+#include "interrupt.h"
 
 #include "file.h"
 #include "tlm.h"
@@ -77,6 +80,7 @@ static bool put_file(const char *path, const char *text, size_t length, mode_t m
     mode = keep && stat(path, &old) == 0 ? old.st_mode & 07777 : mode & ~mask;
     tlmc_strbuf_add_n(&temporary, path, slash ? (size_t)(slash - path) + 1 : 0);
     tlmc_strbuf_add(&temporary, ".tlmc-XXXXXX");
+    tlmc_interrupt_hold();
     fd = mkstemp(temporary.text); /* for this user alone, until it is whole */
     if (fd < 0) {
         fail("write", path);
@@ -89,6 +93,7 @@ static bool put_file(const char *path, const char *text, size_t length, mode_t m
             unlink(temporary.text);
         }
     }
+    tlmc_interrupt_release();
     tlmc_strbuf_free(&temporary);
     return ok;
 }
@@ -111,7 +116,7 @@ bool tlmc_write_file(const char *folder, const char *name, const char *text, siz
 
 /* ---- what may be replaced */
 
-enum { HEAD_BYTES = 1024 };
+enum { HEAD_BYTES = 1024, RULE_BYTES = 16 << 20 };
 
 /* Does this head of a file say that tlmc wrote it?  JSON has no comments: a plan is known by how it
    begins. */
@@ -123,28 +128,13 @@ static bool carries_mark(const char *head)
            strncmp(head, plan, sizeof plan - 1) == 0;
 }
 
-static bool refuse_foreign(const char *path)
-{
-    fprintf(stderr,
-            "tlmc: '%s' was not written by tlmc and is not replaced; move it away, or name another "
-            "folder\n",
-            path);
-    return false;
-}
-
-static bool may_replace(const char *path)
+static bool has_mark(const char *path)
 {
     char head[HEAD_BYTES + 1];
     struct stat st;
     ssize_t got;
     int fd;
 
-    if (lstat(path, &st) != 0)
-        return errno == ENOENT || errno == ENOTDIR || fail("write", path);
-    if (S_ISDIR(st.st_mode)) {
-        errno = EISDIR;
-        return fail("write", path);
-    }
     fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
         got = 0;
@@ -153,7 +143,73 @@ static bool may_replace(const char *path)
     if (fd >= 0)
         close(fd);
     head[got > 0 ? got : 0] = '\0';
-    return carries_mark(head) || refuse_foreign(path);
+    return carries_mark(head);
+}
+
+/* The next line of a rule, as emit writes it: `begin`, anything, `end`.  Behind it, or NULL. */
+static const char *skip_line(const char *line, const char *text_end, const char *begin,
+                             const char *end)
+{
+    const size_t first = strlen(begin), last = strlen(end);
+    const char *const newline = memchr(line, '\n', (size_t)(text_end - line));
+
+    if (!newline || (size_t)(newline - line) < first + last || memcmp(line, begin, first) != 0 ||
+        memcmp(newline - last, end, last) != 0)
+        return NULL;
+    return newline + 1;
+}
+
+/* Ninja takes no comment in a rule, so it has no mark: it is known by its form, in every line. */
+static bool is_rule(const char *text, size_t length)
+{
+    const char *const end = text + length;
+    const char *line = skip_line(text, end, "/", ".c: \\"), *next = line;
+
+    while (next) {
+        line = next;
+        next = skip_line(line, end, "  /", " \\");
+    }
+    return line && skip_line(line, end, "  /", "") == end && end[-2] != '\\';
+}
+
+static bool holds_rule(const char *path)
+{
+    char error[TLM_ERROR_BYTES];
+    struct tlm_bytes bytes = { 0 };
+    struct stat st;
+    bool is = false;
+
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return false;
+    if (tlm_file_read(path, RULE_BYTES, &bytes, error) == TLM_OK)
+        is = bytes.size > 0 && is_rule((const char *)bytes.data, bytes.size);
+    tlm_bytes_free(&bytes);
+    return is;
+}
+
+/* Nothing is there, or something that `is_ours`; `another`: what else could be named. */
+static bool may_replace(const char *path, bool (*is_ours)(const char *path), const char *another)
+{
+    struct stat st;
+
+    if (lstat(path, &st) != 0)
+        return errno == ENOENT || errno == ENOTDIR || fail("write", path);
+    if (S_ISDIR(st.st_mode)) {
+        errno = EISDIR;
+        return fail("write", path);
+    }
+    if (is_ours(path))
+        return true;
+    fprintf(stderr,
+            "tlmc: '%s' was not written by tlmc and is not replaced; move it away, or name another "
+            "%s\n",
+            path, another);
+    return false;
+}
+
+bool tlmc_may_replace_rule(const char *path)
+{
+    return may_replace(path, holds_rule, "file");
 }
 
 bool tlmc_may_replace(const char *folder, const char *name)
@@ -162,7 +218,7 @@ bool tlmc_may_replace(const char *folder, const char *name)
     bool ok;
 
     put_path(&path, folder, name);
-    ok = may_replace(path.text);
+    ok = may_replace(path.text, has_mark, "folder");
     tlmc_strbuf_free(&path);
     return ok;
 }
@@ -239,8 +295,11 @@ static void remove_in(int parent, const char *name)
     DIR *const dir = fd < 0 ? NULL : fdopendir(fd);
     struct dirent *entry;
 
-    if (!dir)
+    if (!dir) {
+        if (fd >= 0)
+            close(fd);
         return;
+    }
     while ((entry = readdir(dir)))
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
             unlinkat(fd, entry->d_name, 0) != 0)

@@ -14,6 +14,8 @@ bool tlmc_write_file(const char *folder, const char *name, const char *text, siz
 /* May tlmc write this file?  Not if another one of this name is there: what it replaces must carry
    its mark, which is in the head of everything it emits. */
 bool tlmc_may_replace(const char *folder, const char *name);
+/* The same for a rule of --depfile, which has no mark: what it replaces must be such a rule. */
+bool tlmc_may_replace_rule(const char *path);
 /* Is there a place for a program of this path? */
 bool tlmc_may_write_program(const char *path);
 /* Puts the program that was made in one place into another. */

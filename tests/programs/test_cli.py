@@ -181,6 +181,38 @@ def only_its_own(folder):
     check("default: the current one" in tlmc("emit", "--help").ok().out, "the help says where emit writes")
 
 
+def depfiles(folder):
+    """A depfile replaces a depfile of tlmc's and nothing else: no model, no module, none of what is emitted; it is found out before all."""
+    shutil.copy(example("quickstart_mlp"), folder + "/m.tlm")
+    open(folder + "/a.tlm", "w").write("block twice(x: f32[2]) { return x * 2.0; }\n")
+    open(folder + "/b.tlm", "w").write('model b;\nimport "a.tlm";\ninput x: f32[2];\noutput y = twice(x);\n')
+    open(folder + "/my.capsules", "w").write("provider mine { in_build yes; licence MIT; }\n")
+    os.link(folder + "/m.tlm", folder + "/hard.tlm")
+    os.symlink("a.tlm", folder + "/soft.tlm")
+    os.mkdir(folder + "/d")
+    head = "/o/m.c: \\\n  /m.tlm"
+    foreign = {"empty": "", "text": "# mine\n", "make": "/o/m.c: \\\n  /m.tlm\n\tcc m.c\n", "one": head, "more": head + " \\\n", "gcc": "m.o: m.c m.h\n",
+               "first": "/o/m.c: \\\n", "object": "/o/m.o: \\\n  /m.c\n"}
+    for name, text in foreign.items():
+        open(f"{folder}/{name}", "w").write(text)
+    before = {n: open(f"{folder}/{n}").read() for n in os.listdir(folder) if n != "d"}
+    read, emitted, not_ours = "it is one of the files that were read", "it is one of the files that are emitted", "was not written by tlmc"
+    cases = [("m.tlm", "m.tlm", read), ("m.tlm", "./d/../m.tlm", read), ("m.tlm", "hard.tlm", read), ("b.tlm", "a.tlm", read), ("b.tlm", "soft.tlm", read),
+             ("m.tlm", "my.capsules", read), ("m.tlm", "a.tlm", not_ours), ("m.tlm", "d", "Is a directory"), ("m.tlm", "/dev/null", not_ours)]
+    cases += [("m.tlm", f"{out}/quickstart_mlp{end}", emitted) for out in ("o", "./o", folder + "/d/../o", "o/../d/../o") for end in (".c", "_main.c", ".plan.json")]
+    cases += [("m.tlm", name, not_ours) for name in foreign]
+    for model, depfile, why in cases:
+        r = tlmc("emit", model, "--capsules", "my.capsules", "--depfile", depfile, "-o", "o", cwd=folder).fails(2, f"'{depfile}'", why)
+        equal((r.out, r.err.count("\n")), ("", 1), f"{depfile}: what is printed")
+        check(not os.path.exists(folder + "/o"), f"{depfile}: something was written")
+        equal({n: open(f"{folder}/{n}").read() for n in os.listdir(folder) if n != "d"}, before, f"{depfile}: files")
+    for depfile in ("new.d", "o/new.d"):
+        for model in ("b.tlm", "m.tlm", "m.tlm"):                # its own is replaced
+            tlmc("emit", model, "--depfile", depfile, "-o", "o", cwd=folder).ok()
+            check(open(f"{folder}/{depfile}").read().endswith(f"/{model if model[0] == 'm' else 'a.tlm'}\n"), f"{depfile} of {model}")
+    tlmc("emit", "m.tlm", "--depfile", "o/quickstart_mlp.c", "-o", "o/../o", cwd=folder).fails(2, emitted)
+
+
 def interrupted(folder, number, argv, seen):
     """Sends a signal once `seen` is there: the exit status is the signal's, and nothing is left."""
     temporary, pid = folder + "/tmp", folder + "/pid"
@@ -231,6 +263,29 @@ def signals(folder):
     equal(sorted(os.listdir(folder)), ["cc.sh", "p"], "left files")
 
 
+def temporaries(folder):
+    """A signal that comes while a file is not yet in its place waits until it is: nothing else is left."""
+    if not sys.platform.startswith("linux"):
+        skip("LD_PRELOAD is not known here")
+    open(folder + "/kill.c", "w").write("#include <fcntl.h>\n#include <signal.h>\n#include <stdio.h>\nint rename(const char *a, const char *b)\n{\n"
+                                        "    raise(SIGTERM);\n    return renameat(AT_FDCWD, a, AT_FDCWD, b);\n}\n")
+    run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", "kill.so", "kill.c"], cwd=folder).ok()
+    os.mkdir(folder + "/d")
+    open(folder + "/d/m.tlm", "w").write("model m;input x:f32[2];\noutput y=relu( x );\n")
+    sanitizers = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
+    for argv, left in ((["fmt", "-w", "d/m.tlm"], ["m.tlm"]), (["emit", "d/m.tlm", "-o", "d"], ["m.c", "m.tlm"])):
+        tlmc(*argv, cwd=folder, env={"LD_PRELOAD": folder + "/kill.so", "ASAN_OPTIONS": sanitizers}).fails(-signal.SIGTERM)
+        equal(sorted(os.listdir(folder + "/d")), left, f"{argv}: what is left")
+
+
+def ignored_children(folder):
+    """Who starts tlmc may ignore SIGCHLD, as some daemons do: builds and runs wait for their children all the same."""
+    q, here = example("quickstart_mlp"), EXAMPLES + "/quickstart_mlp"
+    for argv in (["build", q, "-o", folder + "/p"], ["build", q, "-o", folder + "/p", "--cc", "cc"], ["run", q, "--", "--steps", "1"]):
+        p = subprocess.run([TLMC, *argv], cwd=here, capture_output=True, preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+        equal((p.returncode, p.stderr), (0, b""), f"{argv} where SIGCHLD is ignored")
+
+
 def shells(folder):
     """Shell and runtime come as an object that travels in tlmc, or are compiled with the user's compiler and flags: one program."""
     q, out = example("quickstart_mlp"), folder + "/p"
@@ -260,4 +315,5 @@ def layout(folder):
         equal(tlmc("fmt", path).ok().out, first, f"fmt of fmt of {name}")
 
 
-main(sources, models, defines, usage, devices, verified_is_refused, outputs, programs, only_its_own, signals, shells, layout)
+main(sources, models, defines, usage, devices, verified_is_refused, outputs, programs, only_its_own, depfiles, signals,
+     temporaries, ignored_children, shells, layout)

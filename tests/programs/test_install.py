@@ -1,4 +1,6 @@
 """An installed tlmc: the CMake package with tlm_add_model, with and without CUDA, pkg-config; a user's module in a plan."""
+import time
+
 from prefix import *
 
 QUICKSTART = example("quickstart_mlp")
@@ -137,7 +139,7 @@ def built_again(folder):
 
 
 def depfile(folder):
-    """--depfile: the rule of make, absolute, escaped; refused where it cannot be written."""
+    """--depfile: a rule that make and ninja read alike, absolute, escaped; refused where it cannot be written."""
     os.makedirs(folder + "/a $ #b")
     shutil.copy(QUICKSTART, folder + "/a $ #b/q.tlm")
     tlmc("emit", "a $ #b/q.tlm", "-o", "out", "--depfile", "q.d", cwd=folder).ok()
@@ -145,6 +147,46 @@ def depfile(folder):
     equal(open(folder + "/q.d").read(), f"{real}/out/quickstart_mlp.c: \\\n  {real}/a\\ $$\\ \\#b/q.tlm\n", "rule")
     tlmc("emit", QUICKSTART, "-o", folder + "/out", "--depfile", folder + "/none/q.d").fails(2, "none/q.d")
     tlmc("build", QUICKSTART, "--depfile", folder + "/q.d").fails(2, "unknown option")
+    for i, name in enumerate((" ", "a:b", "c:", "\\ #$", "back\\slash", "a\\\\ b", "x\\ \\\\  y:z", "$(x) ${y}", "50%", "a=b", "~", "ü,[1]{2}")):
+        rule_is_read(f"{folder}/{i}", name)
+    os.makedirs(folder + "/refused")
+    for name in ("a\nb", "a\tb", "a;b", "a|b", "a\\#b", "a\\:b", "b\\"):
+        path = f"{folder}/refused/{name}"
+        shutil.copy(QUICKSTART, path)
+        r = tlmc("emit", path, "-o", folder + "/none", "--depfile", folder + "/none.d")
+        r.fails(2, "no rule of --depfile can name '", f"/refused/{name}': it has ")
+        check(not os.path.exists(folder + "/none") and not os.path.exists(folder + "/none.d"), f"{name!r}: something was written")
+        tlmc("emit", path, "-o", folder + "/out").ok()           # without a rule it can have any name
+    tlmc("emit", QUICKSTART, "-o", folder + "/a\nb", "--depfile", folder + "/none.d").fails(2, "a control character")
+
+
+def rule_is_read(folder, name):
+    """make and ninja, given the rule, make again when the model in folder `name` has changed, and only then; so does make with that target."""
+    os.makedirs(f"{folder}/{name}")
+    model, rule = f"{folder}/{name}/m.tlm", folder + "/q.d"
+    shutil.copy(QUICKSTART, model)
+    old = time.time() - 1000
+    for made in ("out", name):
+        tlmc("emit", model, "-o", f"{folder}/{made}", "--depfile", rule).ok()
+        target = f"{folder}/{made}/quickstart_mlp.c"
+        escaped = open(rule).read().split(": \\\n")[0]
+        if has("make") and not ("=" in name or (made == name and "%" in name)):     # to make, a variable; a pattern
+            open(folder + "/Makefile", "w").write(f"all: {escaped}\ninclude q.d\n{escaped}:\n\t@echo again\n")
+            for when, wanted in ((old - 10, ""), (old + 10, "again\n")):
+                os.utime(target, (old, old))
+                os.utime(model, (when, when))
+                got = run(["make", "-rR", "--no-print-directory", "-f", "Makefile"], cwd=folder).ok().out
+                equal("again\n" if "again" in got else "", wanted, f"make, {made!r} of {name!r}")
+        if has("ninja"):
+            in_ninja = target.replace("$", "$$").replace(" ", "$ ").replace(":", "$:")
+            open(folder + "/build.ninja", "w").write(f"rule again\n  command = true\n  depfile = q.d\nbuild {in_ninja}: again\n")
+            shutil.rmtree(folder + "/.ninja_log", ignore_errors=True)
+            for when, wanted in ((old - 10, False), (old + 10, True)):
+                os.utime(model, (when, when))
+                os.utime(target, (old, old))
+                why = run(["ninja", "-n", "-d", "explain"], cwd=folder).ok().err
+                equal("older than most recent input" in why, wanted, f"ninja, {made!r} of {name!r}: {why}")
+                check("depfile" not in why and "doesn't exist" not in why, why)
 
 
 def names(folder):

@@ -89,35 +89,45 @@ static bool make_rule(struct tlmc_compilation *c, const char *made, struct tlmc_
     return ok;
 }
 
+/* The longest part of `path` that is there, resolved ("": the current folder).  What is behind it.
+ */
+static const char *put_found(struct tlmc_strbuf *out, const char *path)
+{
+    struct tlmc_strbuf part = { 0 };
+    size_t length = strlen(path);
+    char found[PATH_MAX];
+
+    tlmc_strbuf_add(&part, path);
+    while (length && !realpath(part.text, found)) { /* "/" is always there */
+        while (length && path[length - 1] != '/')
+            length--;
+        while (length > 1 && path[length - 1] == '/')
+            length--;
+        part.text[length] = '\0';
+    }
+    if (length || realpath(".", found))
+        tlmc_strbuf_add(out, strcmp(found, "/") == 0 ? "" : found);
+    tlmc_strbuf_free(&part);
+    return path + length;
+}
+
 /* A path without links, . and ..; what is not there yet becomes folders, not links. */
 static void put_resolved(struct tlmc_strbuf *out, const char *path)
 {
-    char found[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
-    struct tlmc_strbuf parent = { 0 };
+    const char *rest = put_found(out, path);
 
-    if (realpath(path, found)) {
-        tlmc_strbuf_add(out, found);
-        return;
-    }
-    if (slash)
-        tlmc_strbuf_add_n(&parent, path, slash == path ? 1 : (size_t)(slash - path));
-    if (slash == path || !slash) {
-        tlmc_strbuf_add(out, realpath(slash ? "/" : ".", found) ? found : "");
-    } else {
-        put_resolved(out, parent.text);
-    }
-    tlmc_strbuf_free(&parent);
-    if (strcmp(name, "..") == 0) {
-        const char *const last = strrchr(tlmc_strbuf_text(out), '/');
+    while (*rest) {
+        const size_t n = strcspn(rest, "/");
 
-        out->length = last ? (size_t)(last - out->text) : 0;
-        if (last)
-            out->text[out->length] = '\0';
-    } else if (*name && strcmp(name, ".") != 0) {
-        tlmc_strbuf_printf(out, "/%s", name);
+        if (n == 2 && memcmp(rest, "..", 2) == 0)
+            while (out->length && out->text[--out->length] != '/')
+                ;
+        else if (n > 1 || (n == 1 && *rest != '.'))
+            tlmc_strbuf_printf(out, "/%.*s", (int)n, rest);
+        rest += n + (rest[n] == '/');
     }
+    if (out->text)
+        out->text[out->length] = '\0';
 }
 
 static bool same_place(const char *a, const char *b)

@@ -201,6 +201,7 @@ def depfiles(folder):
              ("m.tlm", "my.capsules", read), ("m.tlm", "a.tlm", not_ours), ("m.tlm", "d", "Is a directory"), ("m.tlm", "/dev/null", not_ours)]
     cases += [("m.tlm", f"{out}/quickstart_mlp{end}", emitted) for out in ("o", "./o", folder + "/d/../o", "o/../d/../o") for end in (".c", "_main.c", ".plan.json")]
     cases += [("m.tlm", name, not_ours) for name in foreign]
+    cases += [("m.tlm", "n/" * 2000 + "../" * 2000 + "o/quickstart_mlp.c", emitted), ("m.tlm", "n/" * 60000 + "m.d", "File name too long")]
     for model, depfile, why in cases:
         r = tlmc("emit", model, "--capsules", "my.capsules", "--depfile", depfile, "-o", "o", cwd=folder).fails(2, f"'{depfile}'", why)
         equal((r.out, r.err.count("\n")), ("", 1), f"{depfile}: what is printed")

@@ -1,6 +1,7 @@
 /* Step bodies: one function for each distinct kernel, shape and formula, shared by all steps that
    need it, and the statements that call them.  A body reads its pointers from a struct of its own
-   (STEP_args), so that twelve equal layers make one body and twelve statements. */
+   (STEP_args), so that twelve equal layers make one body and twelve statements.  On CUDA several
+   calls can be one launch: each is a part, whose blocks come after those of the parts before it. */
 #include "emit_c.h"
 #include "literal.h"
 
@@ -116,8 +117,10 @@ const char *tlmc_call_symbol(struct tlmc_call *call)
     return tlmc_emit_printf(call->e, "tlmk_%s%s", tlmc_dtype_name(dtype), rest);
 }
 
-/* A function for each SIMD level of the CPU, or a kernel: its struct stands in NAME.c too. */
-static void put_body(struct tlmc_emit *e, const char *name, const char *fields, const char *text)
+/* A function for each SIMD level of the CPU; a kernel or a part of one, whose struct stands in
+   NAME.c too. */
+static void put_body(struct tlmc_emit *e, bool part, const char *name, const char *fields,
+                     const char *text)
 {
     if (e->cuda)
         tlmc_write(&e->structs, "struct %{name}_args {\n%{fields}};\n", "name", name, "fields",
@@ -128,7 +131,7 @@ static void put_body(struct tlmc_emit *e, const char *name, const char *fields, 
                "};\n",
                "name", name, "fields", fields);
     tlmc_write(&e->body,
-               e->cuda ? "TLM_KERNEL(%{name})\n"
+               e->cuda ? "%{macro}(%{name})\n"
                          "{\n"
                          "%{text}"
                          "}\n\n"
@@ -137,7 +140,7 @@ static void put_body(struct tlmc_emit *e, const char *name, const char *fields, 
                          "%{text}"
                          "}\n"
                          "TLM_LEVELS(%{name}, const struct %{name}_args)\n\n",
-               "name", name, "text", text);
+               "macro", part ? "TLM_PART" : "TLM_KERNEL", "name", name, "text", text);
 }
 
 /* Name of the body with these fields and this text, written if it is new. */
@@ -145,20 +148,67 @@ static const char *step_body(struct tlmc_call *call, const char *base, const cha
                              const char *text)
 {
     struct tlmc_emit *e = call->e;
+    const bool part = call->parts != NULL;
+    const struct tlmc_emit_body *known = part ? e->parts.items : e->bodies.items;
+    const unsigned count = part ? e->parts.count : e->bodies.count;
     const char *fields = tlmc_strbuf_text(&call->fields);
     const char *whole = tlmc_emit_printf(e, "%s\n%s", fields, text);
-    const tlmc_sym key = tlmc_intern(&e->body_keys, whole);
-    const char *name;
+    struct tlmc_emit_body body = { .key = tlmc_intern(&e->body_keys, whole),
+                                   .arg_bytes = (call->arg_bytes + 7) / 8 * 8,
+                                   .stack = call->stack };
 
-    for (unsigned i = 0; i < e->bodies.count; i++)
-        if (e->bodies.items[i].key == key)
-            return e->bodies.items[i].name;
-    name = tlmc_names_make(&e->names, tlmc_emit_printf(e, "run_%s", base));
-    TLMC_PUSH(e->arena, &e->bodies,
-              ((struct tlmc_emit_body){ key, name, (call->arg_bytes + 7) / 8 * 8, call->stack }));
+    for (unsigned i = 0; i < count; i++)
+        if (known[i].key == body.key)
+            return known[i].name;
+    body.name = tlmc_names_make(&e->names, tlmc_emit_printf(e, part ? "part_%s" : "run_%s", base));
+    if (part)
+        TLMC_PUSH(e->arena, &e->parts, body);
+    else
+        TLMC_PUSH(e->arena, &e->bodies, body);
     tlmc_write_comment(&e->body, comment);
-    put_body(e, name, fields, text);
-    return name;
+    put_body(e, part, body.name, fields, text);
+    return body.name;
+}
+
+/* "name", or "name_2" when it is taken. */
+static const char *member_name(const struct tlmc_call *call, const char *name)
+{
+    unsigned same = 1;
+
+    for (unsigned i = 0; i < call->parts->list.count; i++)
+        same += strcmp(call->parts->list.items[i].op, name) == 0;
+    return same == 1 ? name : tlmc_emit_printf(call->e, "%s_%u", name, same);
+}
+
+/* The body waits for the others of its launch. */
+static void put_part(struct tlmc_call *call, const char *base, const char *name, const char *blocks)
+{
+    const struct tlmc_part part = { .op = base,
+                                    .shape = call->shape,
+                                    .name = name,
+                                    .member = member_name(call, base),
+                                    .blocks = blocks,
+                                    .inits = tlmc_arena_strdup(call->e->arena,
+                                                               tlmc_strbuf_text(&call->inits)),
+                                    .arg_bytes = (call->arg_bytes + 7) / 8 * 8 };
+
+    TLMC_PUSH(call->e->arena, &call->parts->list, part);
+}
+
+/* The statement that runs a body: a loop or a launch. */
+static void put_statement(struct tlmc_call *call, const char *name, struct tlmc_geometry geometry)
+{
+    struct tlmc_emit *e = call->e;
+    const char *inits = tlmc_strbuf_text(&call->inits);
+
+    if (e->cuda)
+        tlmc_write(&e->entry, "TLM_LAUNCH(m, %{name}, %{blocks}, %{place}, %{inits});\n", "name",
+                   name, "blocks", geometry.blocks, "place", tlmc_emit_quoted_place(e, call->node),
+                   "inits", inits);
+    else
+        tlmc_write(&e->entry, "TLM_CALL(m, %{name}, %{items}, %{work}, %{inits});\n", "name", name,
+                   "items", geometry.items, "work",
+                   tlmc_literal_count(e->arena, (uint64_t)geometry.work), "inits", inits);
 }
 
 void tlmc_call_run(struct tlmc_call *call, const char *base, const char *comment, const char *text,
@@ -171,21 +221,51 @@ void tlmc_call_run(struct tlmc_call *call, const char *base, const char *comment
     const char *body = tlmc_emit_printf(e, "%s%s%s%s%s", type, tlmc_strbuf_text(&call->sizes),
                                         *type ? ";\n" : "", tlmc_strbuf_text(&call->lists), text);
     const char *wanted = *call->shape ? tlmc_emit_printf(e, "%s_%s", base, call->shape) : base;
+
     const char *name = step_body(call, wanted, comment, body);
 
-    if (e->cuda) {
-        tlmc_write(&e->entry, "TLM_LAUNCH(m, %{name}, %{blocks}, %{place}, %{inits});\n", "name",
-                   name, "blocks", geometry.blocks, "place", tlmc_emit_quoted_place(e, call->node),
-                   "inits", tlmc_strbuf_text(&call->inits));
-    } else {
-        tlmc_write(&e->entry, "TLM_CALL(m, %{name}, %{items}, %{work}, %{inits});\n", "name", name,
-                   "items", geometry.items, "work",
-                   tlmc_literal_count(e->arena, (uint64_t)geometry.work), "inits",
-                   tlmc_strbuf_text(&call->inits));
-    }
+    if (call->parts)
+        put_part(call, base, name, geometry.blocks);
+    else
+        put_statement(call, name, geometry);
     call->arg_bytes = 0;
     tlmc_strbuf_clear(&call->fields);
     tlmc_strbuf_clear(&call->sizes);
     tlmc_strbuf_clear(&call->lists);
     tlmc_strbuf_clear(&call->inits);
+}
+
+/* Each block finds its part by the number of blocks before it; a block takes part in one alone. */
+void tlmc_call_run_parts(struct tlmc_call *call)
+{
+    struct tlmc_emit *e = call->e;
+    struct tlmc_parts *parts = call->parts;
+    const char *text = "    uint32_t block = blockIdx.x;\n\n", *base = "", *ops = "", *blocks = "";
+
+    call->parts = NULL; /* what they make together is a kernel */
+    for (unsigned i = 0; i < parts->list.count; i++) {
+        const struct tlmc_part *part = &parts->list.items[i];
+
+        if (i + 1 < parts->list.count)
+            text = tlmc_emit_printf(e,
+                                    "%s    if (block < %s) {\n"
+                                    "        %s(&m->%s, block);\n"
+                                    "        return;\n"
+                                    "    }\n"
+                                    "    block -= %s;\n",
+                                    text, part->blocks, part->name, part->member, part->blocks);
+        else
+            text =
+                tlmc_emit_printf(e, "%s    %s(&m->%s, block);\n", text, part->name, part->member);
+        base = tlmc_emit_printf(e, "%s%s%s", base, i ? "_and_" : "", part->op);
+        ops = tlmc_emit_printf(e, "%s%s%s %s", ops, i ? ", " : "", part->op, part->shape);
+        blocks = tlmc_emit_printf(e, "%s%s%s", blocks, i ? " + " : "", part->blocks);
+        call->arg_bytes += part->arg_bytes;
+        tlmc_strbuf_printf(&call->fields, "    struct %s_args %s;\n", part->name, part->member);
+        tlmc_strbuf_printf(&call->inits, "%s.%s = { %s }", i ? ", " : "", part->member,
+                           part->inits);
+    }
+    call->shape = parts->list.items[0].shape;
+    tlmc_call_run(call, base, tlmc_emit_printf(e, "%s: side by side in one launch", ops), text,
+                  (struct tlmc_geometry){ "", blocks, 0 });
 }

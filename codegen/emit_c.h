@@ -72,6 +72,7 @@ struct tlmc_emit {
     struct tlmc_names names; /* file scope of NAME.c */
     struct tlmc_symtab body_keys;
     TLMC_VEC(struct tlmc_emit_body) bodies;
+    TLMC_VEC(struct tlmc_emit_body) parts; /* CUDA: bodies that stand in kernels of several */
     TLMC_VEC(struct tlmc_emit_table) tables_made;
     struct tlmc_writer rows;    /* of the table of parameters */
     uint32_t param_count;       /* module params that this emission has */
@@ -173,6 +174,19 @@ struct tlmc_call {
     const char *shape;         /* for the body's name: "25x8" */
     uint32_t arg_bytes;        /* of the fields so far */
     uint32_t stack;            /* CUDA: bytes a thread of the kernel may have there */
+    struct tlmc_parts *parts;  /* CUDA: the launch that this call becomes a part of; NULL: none */
+    bool by_block; /* its kernel takes the number of the block: its blocks can stand in one */
+};
+
+struct tlmc_part { /* a call whose blocks stand beside those of others */
+    const char *op, *shape;
+    const char *name;   /* of its body */
+    const char *member; /* of the kernel's struct: its operands */
+    const char *blocks, *inits;
+    uint32_t arg_bytes;
+};
+struct tlmc_parts {
+    TLMC_VEC(struct tlmc_part) list;
 };
 
 /* How a kernel is run: the items of its loop on the CPU, the blocks of its launch on CUDA, and
@@ -203,6 +217,8 @@ const char *tlmc_call_symbol(struct tlmc_call *call);
 /* The body (made once for all steps of the same text) and the statement that runs it. */
 void tlmc_call_run(struct tlmc_call *call, const char *base, const char *comment, const char *text,
                    struct tlmc_geometry geometry);
+/* CUDA, calls side by side: the kernel of all parts and the statement that launches it. */
+void tlmc_call_run_parts(struct tlmc_call *call);
 
 /* ---- emit_rates.c: what a model with optimizer groups has for their learning rates */
 bool tlmc_emit_has_rates(const struct tlmc_emit *e);

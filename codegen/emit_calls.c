@@ -231,15 +231,29 @@ static void run_in_chunks(struct tlmc_call *call, const struct row *row)
         geometry(NULL, tlmc_emit_printf(e, "TLMK_REDUCE_BLOCKS(%s, %s, 1)", outer, chunks), 0));
 }
 
-/* The only attribute that rows name. */
-static const char *fill_eps(struct tlmc_call *call, const char *arguments)
+static const char *fill(struct tlmc_call *call, const char *arguments, const char *name,
+                        const char *text)
 {
-    const char *hole = strstr(arguments, "%{eps}");
+    const char *hole = strstr(arguments, name);
 
     if (!hole)
         return arguments;
-    return tlmc_emit_printf(call->e, "%.*s%s%s", (int)(hole - arguments), arguments,
-                            float_attr(call, TLMC_A_EPS), hole + strlen("%{eps}"));
+    return tlmc_emit_printf(call->e, "%.*s%s%s", (int)(hole - arguments), arguments, text,
+                            hole + strlen(name));
+}
+
+/* What rows name: the attribute eps; the number of the block, where the kernel's blocks can stand
+   in a launch with others. */
+static const char *fill_arguments(struct tlmc_call *call, const char *arguments)
+{
+    call->by_block = strstr(arguments, "%{block}") != NULL;
+    arguments = fill(call, arguments, "%{block}",
+                     !call->e->cuda ? ""
+                     : call->parts  ? "block, "
+                                    : "blockIdx.x, ");
+    if (strstr(arguments, "%{eps}"))
+        arguments = fill(call, arguments, "%{eps}", float_attr(call, TLMC_A_EPS));
+    return arguments;
 }
 
 void tlmc_emit_row(struct tlmc_call *call)
@@ -263,10 +277,11 @@ void tlmc_emit_row(struct tlmc_call *call)
                       tlmc_emit_printf(call->e,
                                        "    (void)begin, (void)end; /* runs whole */\n"
                                        "    %s(level, %s);\n",
-                                       tlmc_call_symbol(call), fill_eps(call, row->arguments)),
+                                       tlmc_call_symbol(call),
+                                       fill_arguments(call, row->arguments)),
                       how);
     else
-        run(call, row->base, fill_eps(call, row->arguments), how);
+        run(call, row->base, fill_arguments(call, row->arguments), how);
 }
 
 /* ---- moves */

@@ -202,34 +202,76 @@ static bool bind(struct tlmc_emit *e, const struct tlmc_call *call, struct tlmc_
     return error == NULL;
 }
 
+static void need_header(struct tlmc_call *call, const struct tlmc_handler *handler)
+{
+    const bool single = call->e->options->single_file && handler->header;
+    const char *header = single ? handler->header : call->capsule->header;
+
+    if (handler->on_device)
+        tlmc_emit_need_device_header(call->e, header);
+    else
+        tlmc_emit_need_header(call->e, header);
+}
+
+/* The call of the step's n-th node; false and reported when there is no code for it. */
+static bool emit_node(struct tlmc_call *call, uint32_t n)
+{
+    struct tlmc_handler handler;
+
+    call->node = &call->form->graph->nodes[call->step->nodes[n]];
+    call->capsule = call->form->plan->choice[call->step->nodes[n]];
+    TLMC_CHECK(call->capsule != NULL);
+    if (call->capsule->abi == TLMC_ABI_CALL) {
+        tlmc_emit_user_call(call);
+        return true;
+    }
+    if (!bind(call->e, call, &handler))
+        return false;
+    if (handler.emit)
+        need_header(call, &handler);
+    if (!handler.emit)
+        tlmc_emit_pointwise(call->e, call->form, call->step);
+    else if (call->step->kind == TLMC_STEP_UPDATES)
+        tlmc_emit_updates(call->e, call->form, call->step);
+    else
+        handler.emit(call);
+    return true;
+}
+
+/* Several calls: one launch on CUDA. */
+static void emit_launch(struct tlmc_call *call)
+{
+    struct tlmc_parts parts = { 0 };
+
+    for (uint32_t n = 0; n < call->step->node_count; n++) {
+        call->parts = call->e->cuda ? &parts : NULL;
+        call->by_block = false;
+        if (!emit_node(call, n))
+            return;
+        if (call->e->cuda && !(call->by_block && parts.list.count == n + 1)) {
+            tlmc_emit_refuse(call->e, call->node,
+                             "capsule '%s' fuses launch, but its kernel cannot be part of one",
+                             call->capsule->name);
+            return;
+        }
+    }
+    if (call->e->cuda)
+        tlmc_call_run_parts(call);
+}
+
 static void emit_call(struct tlmc_emit *e, struct tlmc_emit_form *form,
                       const struct tlmc_step *step)
 {
     struct tlmc_call call;
-    struct tlmc_handler handler;
 
     tlmc_call_begin(&call, e, form, step);
-    TLMC_CHECK(call.capsule != NULL);
-    if (call.capsule->abi == TLMC_ABI_CALL) {
-        for (uint32_t n = 0; n < step->node_count; n++) { /* several: updates */
-            call.node = &form->graph->nodes[step->nodes[n]];
-            tlmc_emit_user_call(&call);
-        }
-    } else if (bind(e, &call, &handler)) {
-        if (handler.on_device && handler.emit)
-            tlmc_emit_need_device_header(e, e->options->single_file ? handler.header
-                                                                    : call.capsule->header);
-        else if (handler.emit)
-            tlmc_emit_need_header(e, e->options->single_file && handler.header
-                                         ? handler.header
-                                         : call.capsule->header);
-        if (!handler.emit)
-            tlmc_emit_pointwise(e, form, step);
-        else if (step->kind == TLMC_STEP_UPDATES)
-            tlmc_emit_updates(e, form, step);
-        else
-            handler.emit(&call);
-    }
+    if (step->kind == TLMC_STEP_CALL && step->node_count > 1)
+        emit_launch(&call);
+    else if (call.capsule->abi == TLMC_ABI_CALL)
+        for (uint32_t n = 0; n < step->node_count; n++) /* several: updates */
+            emit_node(&call, n);
+    else
+        emit_node(&call, 0);
     tlmc_call_end(&call);
 }
 

@@ -216,12 +216,13 @@ void tlmc_emit_update(struct tlmc_call *call)
 
 /* ---- several nodes: a table */
 
-/* Where the nodes of a table find the operand of a column. */
+/* Where the nodes of a table find the operand of a column, those of them that have it: a kind has
+   it or leaves it out. */
 enum column_source {
     LEFT_OUT,  /* none of them has it */
     ONE,       /* one pointer for all */
     EACH_KIND, /* one for each kind */
-    TABLE      /* all in one block: an offset in each row */
+    TABLE      /* all in one block: an offset in each row, 0 where it is left out */
 };
 
 struct column {
@@ -257,11 +258,25 @@ static int64_t count_at(const struct batch *b, uint32_t place)
     return tlmc_type_count(tlmc_value_type(b->call->form->graph, node_at(b, place)->inputs[0]));
 }
 
+/* What the first node of a kind has in a column; TLMC_NONE: the kind leaves it out. */
+static uint32_t first_of_kind(const struct batch *b, uint32_t kind, unsigned column)
+{
+    return operand(node_at(b, begin_of(b, kind)), b->row, column);
+}
+
+/* Of the first kind that has it. */
+static uint32_t first_operand(const struct batch *b, unsigned column)
+{
+    uint32_t value = TLMC_NONE;
+
+    for (uint32_t kind = b->first; kind < b->end && value == TLMC_NONE; kind++)
+        value = first_of_kind(b, kind, column);
+    return value;
+}
+
 static const char *ctype_of(const struct batch *b, unsigned column)
 {
-    const uint32_t value = operand(node_at(b, begin_of(b, b->first)), b->row, column);
-
-    return tlmc_dtype_ctype(tlmc_value_type(b->call->form->graph, value)->dtype);
+    return tlmc_dtype_ctype(tlmc_value_type(b->call->form->graph, first_operand(b, column))->dtype);
 }
 
 static const char *block_name(const struct column *column)
@@ -285,22 +300,24 @@ static const char *offset_text(const struct tlmc_call *call, uint32_t value)
 /* False: the operands neither repeat nor lie in one block. */
 static bool find_column(struct batch *b, unsigned c)
 {
-    const uint32_t first = operand(node_at(b, begin_of(b, b->first)), b->row, c);
+    const uint32_t first = first_operand(b, c);
     struct column *column = &b->columns[c];
     bool one = true, each = true, offsets = true;
 
     *column = (struct column){ .source = LEFT_OUT };
-    if (first == TLMC_NONE) /* in one step the same operands are present */
+    if (first == TLMC_NONE)
         return true;
     column->place = tlmc_emit_placement(b->call->form, first)->place;
     for (uint32_t kind = b->first; kind < b->end; kind++) {
-        const uint32_t first_of_kind = operand(node_at(b, begin_of(b, kind)), b->row, c);
+        const uint32_t first_here = first_of_kind(b, kind, c);
 
+        if (first_here == TLMC_NONE)
+            continue;
         for (uint32_t n = begin_of(b, kind); n < begin_of(b, kind + 1); n++) {
             const uint32_t value = operand(node_at(b, n), b->row, c);
 
             one &= value == first;
-            each &= value == first_of_kind;
+            each &= value == first_here;
             offsets &= tlmc_emit_placement(b->call->form, value)->place == column->place &&
                        offset_text(b->call, value);
         }
@@ -352,7 +369,7 @@ static void assert_row(const struct batch *b, const char *table, uint32_t row, u
     for (unsigned c = 0; c < COLUMNS; c++) {
         const uint32_t value = operand(node_at(b, place), b->row, c);
 
-        if (b->columns[c].source == TABLE)
+        if (b->columns[c].source == TABLE && value != TLMC_NONE)
             tlmc_write(out, "%{and}%{name} == %{number}", "and",
                        count++ ? " && " : "_Static_assert(", "name", offset_text(b->call, value),
                        "number", offset_cell(b->call, value));
@@ -369,10 +386,13 @@ static void put_row(struct tlmc_writer *out, const struct batch *b, uint32_t kin
     struct tlmc_emit *e = b->call->e;
 
     tlmc_write(out, "    { ");
-    for (unsigned c = 0; c < COLUMNS; c++)
+    for (unsigned c = 0; c < COLUMNS; c++) {
+        const uint32_t value = operand(node_at(b, place), b->row, c);
+
         if (b->columns[c].source == TABLE)
             tlmc_write(out, "%{offset}, ", "offset",
-                       offset_cell(b->call, operand(node_at(b, place), b->row, c)));
+                       value == TLMC_NONE ? "0" : offset_cell(b->call, value));
+    }
     tlmc_write(out, "%{count}", "count",
                tlmc_literal_count(e->arena, (uint64_t)count_at(b, place)));
     if (e->cuda)
@@ -389,12 +409,18 @@ static void describe_table(struct tlmc_writer *out, const struct batch *b)
     const char *text =
         tlmc_emit_printf(e, "Tensors of %s, one a row.  Offsets in bytes:", b->row->base);
     unsigned count = 0;
+    bool holes = false;
 
-    for (unsigned c = 0; c < COLUMNS; c++)
-        if (b->columns[c].source == TABLE)
-            text = tlmc_emit_printf(e, "%s%s %s %s (%s)", text, count++ ? "," : "", names[c],
-                                    role_of(e, b->row, c), block_name(&b->columns[c]));
-    text = tlmc_emit_printf(e, "%s.  count: elements.", text);
+    for (unsigned c = 0; c < COLUMNS; c++) {
+        if (b->columns[c].source != TABLE)
+            continue;
+        text = tlmc_emit_printf(e, "%s%s %s %s (%s)", text, count++ ? "," : "", names[c],
+                                role_of(e, b->row, c), block_name(&b->columns[c]));
+        for (uint32_t kind = b->first; kind < b->end; kind++)
+            holes |= first_of_kind(b, kind, c) == TLMC_NONE;
+    }
+    text = tlmc_emit_printf(e, "%s%s.  count: elements.", text,
+                            holes ? "; 0 where its kind has none" : "");
     if (e->cuda)
         text = tlmc_emit_printf(e, "%s  first: its first block of the launch.", text);
     if (e->cuda && b->end - b->first > 1)
@@ -483,10 +509,12 @@ static void add_pointers(const struct batch *b)
 
         if (source != ONE && source != EACH_KIND)
             continue;
-        for (uint32_t kind = b->first; kind < (source == ONE ? b->first + 1 : b->end); kind++)
-            tlmc_call_value(b->call, source == ONE ? names[c] : name_of_kind(b, c, kind),
-                            operand(node_at(b, begin_of(b, kind)), b->row, c),
-                            is_written(b->call->node, c));
+        if (source == ONE)
+            tlmc_call_value(b->call, names[c], first_operand(b, c), is_written(b->call->node, c));
+        for (uint32_t kind = b->first; kind < b->end && source == EACH_KIND; kind++)
+            if (first_of_kind(b, kind, c) != TLMC_NONE)
+                tlmc_call_value(b->call, name_of_kind(b, c, kind), first_of_kind(b, kind, c),
+                                is_written(b->call->node, c));
     }
 }
 
@@ -498,7 +526,7 @@ static const char *kind_text(const struct batch *b, uint32_t kind)
     const char *text;
 
     for (unsigned c = 0; c < COLUMNS; c++)
-        switch (b->columns[c].source) {
+        switch (first_of_kind(b, kind, c) == TLMC_NONE ? LEFT_OUT : b->columns[c].source) {
         case LEFT_OUT: break;
         case ONE: pointers[c] = tlmc_emit_printf(b->call->e, "m->%s", names[c]); break;
         case EACH_KIND:

@@ -597,7 +597,8 @@ struct layer_norm_vjp_row_args {
 };
 TLM_KERNEL(layer_norm_vjp_row)
 {
-    tlmk_f32_layer_norm_vjp__cuda_row(m->dx, m->g, m->x, m->weight, m->mean, m->rstd, 9, 130);
+    tlmk_f32_layer_norm_vjp__cuda_row(blockIdx.x, m->dx, m->g, m->x, m->weight, m->mean, m->rstd,
+        9, 130);
 }
 
 /* 2 x 12300: a block a row */
@@ -607,7 +608,8 @@ struct layer_norm_vjp_long_args {
 };
 TLM_KERNEL(layer_norm_vjp_long)
 {
-    tlmk_f32_layer_norm_vjp__cuda_row(m->dx, m->g, m->x, m->weight, m->mean, m->rstd, 2, 12300);
+    tlmk_f32_layer_norm_vjp__cuda_row(blockIdx.x, m->dx, m->g, m->x, m->weight, m->mean, m->rstd,
+        2, 12300);
 }
 
 /* 70 x 40 */
@@ -617,8 +619,8 @@ struct layer_norm_vjp_weight_columns_args {
 };
 TLM_KERNEL(layer_norm_vjp_weight_columns)
 {
-    tlmk_f32_layer_norm_vjp_weight__cuda_columns(m->dw, m->db, m->g, m->x, m->mean, m->rstd, 70,
-        40);
+    tlmk_f32_layer_norm_vjp_weight__cuda_columns(blockIdx.x, m->dw, m->db, m->g, m->x, m->mean,
+        m->rstd, 70, 40);
 }
 
 /* 8200 x 33: three chunks of rows */
@@ -628,8 +630,8 @@ struct layer_norm_vjp_weight_deep_args {
 };
 TLM_KERNEL(layer_norm_vjp_weight_deep)
 {
-    tlmk_f32_layer_norm_vjp_weight__cuda_columns(m->dw, m->db, m->g, m->x, m->mean, m->rstd, 8200,
-        33);
+    tlmk_f32_layer_norm_vjp_weight__cuda_columns(blockIdx.x, m->dw, m->db, m->g, m->x, m->mean,
+        m->rstd, 8200, 33);
 }
 
 /* ---- loss.cuh */

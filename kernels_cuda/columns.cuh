@@ -18,15 +18,21 @@ struct tlmk_column {
     bool inside; /* the column exists */
 };
 
-TLM_INLINE struct tlmk_column tlmk_column_here(uint32_t inner)
+/* Of block `block` of those that share the columns. */
+TLM_INLINE struct tlmk_column tlmk_column_of(uint32_t block, uint32_t inner)
 {
     const uint32_t blocks = TLMK_COLUMN_BLOCKS(inner);
     struct tlmk_column at;
 
-    at.outer = blockIdx.x / blocks;
-    at.column = blockIdx.x % blocks * TLMK_COLUMNS + tlm_lane();
+    at.outer = block / blocks;
+    at.column = block % blocks * TLMK_COLUMNS + tlm_lane();
     at.inside = at.column < inner;
     return at;
+}
+
+TLM_INLINE struct tlmk_column tlmk_column_here(uint32_t inner)
+{
+    return tlmk_column_of(blockIdx.x, inner);
 }
 
 /* ---- sums, one or more at once */

@@ -1,5 +1,5 @@
 /* The vocabulary of device code: kernels that take one struct, shared arrays, the number of a
-   thread. Compiled by NVRTC and nvcc; tests define these three macros first and run the same text
+   thread. Compiled by NVRTC and nvcc; tests define these macros first and run the same text
    on the host (tests/cuda_host).  Rules: blocks of TLMK_THREADS; no inline PTX; no mutable
    __device__ variables; no waiting for another block; no library headers. */
 #ifndef TLMK_DEVICE_H
@@ -20,6 +20,13 @@
         name##_body(&args);                                                          \
     }                                                                                \
     static __device__ __forceinline__ void name##_body(const struct name##_args *m)
+#endif
+
+/* TLM_PART(part_softmax) { ... }: the same for some of a kernel's blocks; `block` is the number
+   among them. */
+#ifndef TLM_PART
+#define TLM_PART(name) \
+    static __device__ __forceinline__ void name(const struct name##_args *m, const uint32_t block)
 #endif
 
 /* TLM_SHARED(float, tile, 1024): an array that the threads of a block share, aligned for float4;

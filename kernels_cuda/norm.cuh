@@ -1,7 +1,8 @@
 /* layer_norm over rows of `cols` elements: y, mean, rstd in one kernel; the gradient of x (by rows)
-   and those of weight and bias (by columns). mean = tree64(x) / n; variance = tree64((x - mean)^2)
-   / n, two-pass; rstd = 1 / sqrt(variance + eps); y = fma((x - mean) * rstd, weight, bias).  Empty
-   rows give mean NaN. */
+   and those of weight and bias (by columns), which share a launch: their first argument is the
+   number of the block among those of its gradient.  mean = tree64(x) / n; variance = tree64((x -
+   mean)^2) / n, two-pass; rstd = 1 / sqrt(variance + eps); y = fma((x - mean) * rstd, weight,
+   bias).  Empty rows give mean NaN. */
 #ifndef TLMK_NORM_CUH
 #define TLMK_NORM_CUH
 
@@ -32,11 +33,12 @@ TLM_INLINE void tlmk_f32_layer_norm__cuda_row(float *y, float *mean, float *rstd
 }
 
 /* h = g * weight, z = (x - mean) * rstd: rstd * fma(-z, tree64(h * z) / n, h - tree64(h) / n) */
-TLM_INLINE void tlmk_f32_layer_norm_vjp__cuda_row(float *dx, const float *g, const float *x,
-                                                  const float *weight, const float *mean,
-                                                  const float *rstd, uint32_t rows, uint32_t cols)
+TLM_INLINE void tlmk_f32_layer_norm_vjp__cuda_row(uint32_t block, float *dx, const float *g,
+                                                  const float *x, const float *weight,
+                                                  const float *mean, const float *rstd,
+                                                  uint32_t rows, uint32_t cols)
 {
-    const struct tlmk_row at = tlmk_row_here(cols);
+    const struct tlmk_row at = tlmk_row_of(block, cols);
     const float *gr = g + (uint64_t)at.row * cols, *xr = x + (uint64_t)at.row * cols;
     float *to = dx + (uint64_t)at.row * cols;
     const float n = (float)cols;
@@ -54,12 +56,12 @@ TLM_INLINE void tlmk_f32_layer_norm_vjp__cuda_row(float *dx, const float *g, con
 }
 
 /* dw = tree64 over rows of g * ((x - mean) * rstd), db = tree64 over rows of g */
-TLM_INLINE void tlmk_f32_layer_norm_vjp_weight__cuda_columns(float *dw, float *db, const float *g,
-                                                             const float *x, const float *mean,
-                                                             const float *rstd, uint32_t rows,
-                                                             uint32_t cols)
+TLM_INLINE void tlmk_f32_layer_norm_vjp_weight__cuda_columns(uint32_t block, float *dw, float *db,
+                                                             const float *g, const float *x,
+                                                             const float *mean, const float *rstd,
+                                                             uint32_t rows, uint32_t cols)
 {
-    const struct tlmk_column at = tlmk_column_here(cols);
+    const struct tlmk_column at = tlmk_column_of(block, cols);
     const float *gc = g + at.column, *xc = x + at.column;
     const struct tlmk_terms<2> sums = tlmk_column_sums<2>(rows, at.inside, [&](uint32_t row) {
         const uint64_t place = (uint64_t)row * cols;

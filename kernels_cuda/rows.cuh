@@ -24,15 +24,21 @@ struct tlmk_row {
     uint32_t first, step; /* its elements, in loops where order does not matter */
 };
 
-TLM_INLINE struct tlmk_row tlmk_row_here(uint32_t cols)
+/* Of block `block` of those that share the rows: blockIdx.x, unless the launch has others too. */
+TLM_INLINE struct tlmk_row tlmk_row_of(uint32_t block, uint32_t cols)
 {
     struct tlmk_row at;
 
     at.warps = TLMK_ROW_WARPS(cols);
-    at.row = at.warps == 1 ? blockIdx.x * TLMK_WARPS + tlm_warp() : blockIdx.x;
+    at.row = at.warps == 1 ? block * TLMK_WARPS + tlm_warp() : block;
     at.first = at.warps == 1 ? tlm_lane() : threadIdx.x;
     at.step = at.warps * TLMK_WARP;
     return at;
+}
+
+TLM_INLINE struct tlmk_row tlmk_row_here(uint32_t cols)
+{
+    return tlmk_row_of(blockIdx.x, cols);
 }
 
 /* One value a lane of the level above, or one a warp, for rows that a block shares. */

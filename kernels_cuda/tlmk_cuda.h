@@ -8,13 +8,15 @@
    Conventions
    - every thread of every block of the launch calls the function; the launch has the blocks of the
      macro named below (blocks.h), TLMK_THREADS threads each;
+   - functions with `block` in front can stand in one launch (`fuses launch` in their capsules):
+   each gets its own blocks, one after another, and the number of the block among them;
    - outputs, then inputs, then sizes (uint32_t), then attributes (float), as in tlmk_cpu.h without
      level and range; sizes of 0 are legal everywhere;
    - no kernel allocates or checks shapes; indices are checked by check_index before, and one that
      is out of range is skipped: nothing outside a tensor is touched;
    - a result does not overlap an operand, except elementwise kernels in place (update, copies of
      pointwise loops);
-   - one function of reduce.cuh, softmax.cuh, norm.cuh, loss.cuh or matmul.cuh a kernel: two would
+   - one function of reduce.cuh, softmax.cuh, norm.cuh, loss.cuh or matmul.cuh a block: two would
      share arrays between whose uses there is no barrier.
 
    T is f32, i32 or bool (float, int32_t, uint8_t).
@@ -61,9 +63,9 @@
    norm.cuh
      tlmk_f32_layer_norm__cuda_row(y, mean, rstd, x, weight, bias, rows, cols, eps)
          TLMK_ROW_BLOCKS(rows, cols)
-     tlmk_f32_layer_norm_vjp__cuda_row(dx, g, x, weight, mean, rstd, rows, cols)
+     tlmk_f32_layer_norm_vjp__cuda_row(block, dx, g, x, weight, mean, rstd, rows, cols)
          TLMK_ROW_BLOCKS(rows, cols)
-     tlmk_f32_layer_norm_vjp_weight__cuda_columns(dw, db, g, x, mean, rstd, rows, cols)
+     tlmk_f32_layer_norm_vjp_weight__cuda_columns(block, dw, db, g, x, mean, rstd, rows, cols)
          TLMK_COLUMN_BLOCKS(cols)
    loss.cuh
      tlmk_f32_mse_loss__cuda_tree64(loss, a, b, n)                  TLMK_ROW_BLOCKS(1, n)

@@ -201,6 +201,8 @@ static void audit_steps(struct audit *a)
             audit_group(a, step->nodes[0], "pointwise");
         else if (step->kind == TLMC_STEP_UPDATES && step->node_count > 1)
             audit_group(a, step->nodes[0], "updates");
+        else if (step->kind == TLMC_STEP_CALL && step->node_count > 1)
+            audit_group(a, step->nodes[0], "launch");
         else if (step->transpose_a || step->transpose_b)
             audit_group(a, step->nodes[0], "transpose");
     }

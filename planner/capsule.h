@@ -133,7 +133,10 @@ struct tlmc_capsule {
 };
 
 enum { TLMC_ACCEPTS_TRANSPOSE_A = 1, TLMC_ACCEPTS_TRANSPOSE_B = 2 };
-enum { TLMC_FUSES_POINTWISE = 1 }; /* joins loops of pointwise nodes */
+enum {
+    TLMC_FUSES_POINTWISE = 1, /* joins loops of pointwise nodes */
+    TLMC_FUSES_LAUNCH = 2     /* its blocks may stand in one launch with those of other calls */
+};
 
 /* Loops and launches that a provider emits for several nodes have evidence of their own. */
 struct tlmc_group_evidence {

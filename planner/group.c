@@ -5,8 +5,9 @@
    the loop of a producer, or the last step when both read one value, if everything else it reads is
    made in an earlier step; so nodes move only to earlier steps, never past what they read.  A
    broadcast that only loops read is repeated in each of them and never stored.  A permute of the
-   last two axes is folded into the matmuls that accept it.  Updates run at the end of their phase,
-   those of one kernel together, in it those of one kind next to each other.  A profile with
+   last two axes is folded into the matmuls that accept it.  Calls that read one value and do not
+   wait for each other share a launch when both kernels allow it.  Updates run at the end of their
+   phase, those of one kernel together, in it those of one kind next to each other.  A profile with
    singleton lowering gets one node a step. Grouping never moves a rounding point: each node keeps
    its formula, its capsule and its arithmetic. */
 #include "plan_internal.h"
@@ -15,8 +16,9 @@
 #include <string.h>
 
 enum {
-    LOOP_MAX = 64, /* nodes of a loop: bounds live locals and the size of a function */
-    NEAR = 12      /* steps that a node may move up: farther, its result would live too long */
+    LOOP_MAX = 64,  /* nodes of a loop: bounds live locals and the size of a function */
+    LAUNCH_MAX = 4, /* calls of a launch: each block passes the first blocks of those before */
+    NEAR = 12       /* steps that a node may move up: farther, its result would live too long */
 };
 
 struct draft { /* a step being built */
@@ -189,7 +191,7 @@ static void add_nothing(struct grouping *g, uint32_t node, const char *note, uin
     g->ready[node_of(g, node)->first_result] = ready;
 }
 
-static void add_call(struct grouping *g, uint32_t node)
+static void add_call_alone(struct grouping *g, uint32_t node)
 {
     const uint32_t id = new_step(g, TLMC_STEP_CALL, node);
     struct tlmc_step *step = &g->drafts.items[id].step;
@@ -205,6 +207,85 @@ static void add_call(struct grouping *g, uint32_t node)
         step->transpose_a |= fold == TLMC_ACCEPTS_TRANSPOSE_A;
         step->transpose_b |= fold == TLMC_ACCEPTS_TRANSPOSE_B;
     }
+}
+
+/* ---- calls side by side */
+
+static bool reads(const struct tlmc_node *node, uint32_t value)
+{
+    uint32_t i;
+
+    for (i = 0; i < node->input_count; i++)
+        if (node->inputs[i] == value)
+            return true;
+    return false;
+}
+
+static bool shares_operand(const struct grouping *g, uint32_t node, uint32_t step)
+{
+    const struct draft *draft = &g->drafts.items[step];
+    uint32_t i, k;
+
+    for (i = 0; i < node_of(g, node)->input_count; i++)
+        for (k = 0; k < draft->nodes.count; k++)
+            if (node_of(g, node)->inputs[i] != TLMC_NONE &&
+                reads(node_of(g, draft->nodes.items[k]), node_of(g, node)->inputs[i]))
+                return true;
+    return false;
+}
+
+/* May its blocks stand beside those of other calls?  A workspace and folded transposes are those of
+   a step, and a base that is overwritten may be read by the other calls. */
+static bool may_share_launch(const struct grouping *g, uint32_t node)
+{
+    const struct tlmc_capsule *k = g->form->choice[node];
+    const enum tlmc_op op = node_of(g, node)->op;
+
+    return g->coalesced && k && (k->fuses & TLMC_FUSES_LAUNCH) && k->abi != TLMC_ABI_CALL &&
+           op != TLMC_OP_MATMUL && op != TLMC_OP_SCATTER_ADD &&
+           tlmc_workspace_bytes(k, g->graph, node) == 0;
+}
+
+/* The last step that is a launch which this call may join; TLMC_NONE: none. */
+static uint32_t launch_for(const struct grouping *g, uint32_t node)
+{
+    uint32_t least = 0, s, i;
+
+    for (i = 0; i < node_of(g, node)->input_count; i++)
+        if (node_of(g, node)->inputs[i] != TLMC_NONE &&
+            g->ready[node_of(g, node)->inputs[i]] > least)
+            least = g->ready[node_of(g, node)->inputs[i]];
+    for (s = g->drafts.count; s-- > least && g->drafts.count - s <= NEAR;) {
+        const struct draft *draft = &g->drafts.items[s];
+        const uint32_t first = draft->nodes.items[0];
+
+        if (draft->step.kind == TLMC_STEP_CALL && draft->step.phase == node_of(g, node)->phase &&
+            draft->nodes.count < LAUNCH_MAX && may_share_launch(g, first) &&
+            g->form->choice[first]->provider == g->form->choice[node]->provider &&
+            shares_operand(g, node, s))
+            return s;
+    }
+    return TLMC_NONE;
+}
+
+static void join_launch(struct grouping *g, uint32_t node, uint32_t step)
+{
+    const struct tlmc_node *n = node_of(g, node);
+    uint32_t i;
+
+    TLMC_PUSH(g->arena, &g->drafts.items[step].nodes, node);
+    for (i = 0; i < n->result_count; i++)
+        g->ready[n->first_result + i] = step + 1;
+}
+
+static void add_call(struct grouping *g, uint32_t node)
+{
+    const uint32_t launch = may_share_launch(g, node) ? launch_for(g, node) : TLMC_NONE;
+
+    if (launch == TLMC_NONE)
+        add_call_alone(g, node);
+    else
+        join_launch(g, node, launch);
 }
 
 /* ---- loops */
@@ -237,28 +318,6 @@ static bool fits_loop(const struct grouping *g, uint32_t node, uint32_t step, ui
            choice[draft->nodes.items[0]]->provider == choice[node]->provider &&
            tlmc_shape_equal(tlmc_value_type(g->graph, draft->shape),
                             tlmc_value_type(g->graph, node_of(g, node)->first_result));
-}
-
-static bool reads(const struct tlmc_node *node, uint32_t value)
-{
-    uint32_t i;
-
-    for (i = 0; i < node->input_count; i++)
-        if (node->inputs[i] == value)
-            return true;
-    return false;
-}
-
-static bool shares_operand(const struct grouping *g, uint32_t node, uint32_t step)
-{
-    const struct draft *draft = &g->drafts.items[step];
-    uint32_t i, k;
-
-    for (i = 0; i < node_of(g, node)->input_count; i++)
-        for (k = 0; k < draft->nodes.count; k++)
-            if (reads(node_of(g, draft->nodes.items[k]), node_of(g, node)->inputs[i]))
-                return true;
-    return false;
 }
 
 static void add_line(struct grouping *g, uint32_t node)
@@ -334,54 +393,73 @@ static bool same_scalar(const struct grouping *g, uint32_t a, uint32_t b)
                       tlmc_node_int(x, TLMC_A_SLOT) == tlmc_node_int(y, TLMC_A_SLOT));
 }
 
-/* One launch over a table of tensors can do both: same op, kernel, element type and operands. */
+/* One launch over a table of tensors can do both: same op, kernel and element type. */
 static bool same_launch(const struct grouping *g, uint32_t a, uint32_t b)
 {
     const struct tlmc_node *x = node_of(g, a), *y = node_of(g, b);
-    uint32_t i;
 
-    if (x->op != y->op || x->input_count != y->input_count ||
-        g->form->choice[a] != g->form->choice[b] ||
-        tlmc_value_type(g->graph, x->inputs[0])->dtype !=
-            tlmc_value_type(g->graph, y->inputs[0])->dtype)
-        return false;
-    for (i = 0; i < x->input_count; i++)
-        if ((x->inputs[i] == TLMC_NONE) != (y->inputs[i] == TLMC_NONE))
-            return false;
-    return true;
+    return x->op == y->op && g->form->choice[a] == g->form->choice[b] &&
+           tlmc_value_type(g->graph, x->inputs[0])->dtype ==
+               tlmc_value_type(g->graph, y->inputs[0])->dtype;
 }
 
-/* One call can do both, of those that one launch can: same options and scalars. */
+/* One call can do both, of those that one launch can: same options and scalars, the same operands
+   left out. */
 static bool same_kind(const struct grouping *g, uint32_t a, uint32_t b)
 {
     const struct tlmc_node *x = node_of(g, a), *y = node_of(g, b);
     uint32_t i;
 
-    if (x->attr_count != y->attr_count)
+    if (x->attr_count != y->attr_count || x->input_count != y->input_count)
         return false;
     for (i = 0; i < x->attr_count; i++)
         if (!same_attr(&x->attrs[i], &y->attrs[i]))
             return false;
-    for (i = 0; i < x->input_count; i++)
+    for (i = 0; i < x->input_count; i++) {
+        if ((x->inputs[i] == TLMC_NONE) != (y->inputs[i] == TLMC_NONE))
+            return false;
         if (x->inputs[i] != TLMC_NONE && operand_letter(x->op, i) == 's' &&
             !same_scalar(g, x->inputs[i], y->inputs[i]))
             return false;
+    }
     return true;
 }
 
-/* The parameter slot behind a value, through views; TLMC_NONE: no leaf of a parameter. */
+/* What makes a value, through views. */
+static const struct tlmc_node *maker_of(const struct grouping *g, uint32_t value)
+{
+    const struct tlmc_node *node = tlmc_value_node(g->graph, value);
+
+    while (tlmc_op_info(node->op)->family == TLMC_VIEW)
+        node = tlmc_value_node(g->graph, node->inputs[0]);
+    return node;
+}
+
+/* The parameter slot behind a value; TLMC_NONE: no leaf of a parameter. */
 static uint32_t leaf_slot(const struct grouping *g, uint32_t value)
 {
     const struct tlmc_node *node;
 
     if (value == TLMC_NONE)
         return TLMC_NONE;
-    node = tlmc_value_node(g->graph, value);
-    while (tlmc_op_info(node->op)->family == TLMC_VIEW)
-        node = tlmc_value_node(g->graph, node->inputs[0]);
+    node = maker_of(g, value);
     return node->op == TLMC_OP_PARAM || node->op == TLMC_OP_STATE
                ? (uint32_t)tlmc_node_int(node, TLMC_A_SLOT)
                : TLMC_NONE;
+}
+
+/* A table names tensors by their offsets: constants, as the gradient of a parameter that nothing
+   depends on, have none. */
+static bool reads_constant(const struct grouping *g, uint32_t node)
+{
+    const struct tlmc_node *n = node_of(g, node);
+    uint32_t i;
+
+    for (i = 0; i < n->input_count; i++)
+        if (n->inputs[i] != TLMC_NONE && operand_letter(n->op, i) == 't' &&
+            maker_of(g, n->inputs[i])->op == TLMC_OP_CONST)
+            return true;
+    return false;
 }
 
 /* An update may move before those that stand in later steps unless one of them reads what it
@@ -403,11 +481,12 @@ static bool update_fits(const struct grouping *g, uint32_t node, uint32_t step)
 static void add_update(struct grouping *g, uint32_t node, uint32_t first_step)
 {
     const struct tlmc_node *n = node_of(g, node);
-    const bool alone = !g->coalesced || tlmc_value_type(g->graph, n->inputs[0])->rank == 0;
+    const bool alone = !g->coalesced || reads_constant(g, node);
     uint32_t step = TLMC_NONE, s, i;
 
     for (s = first_step; s < g->drafts.count && step == TLMC_NONE && !alone; s++)
-        if (same_launch(g, g->drafts.items[s].nodes.items[0], node) && update_fits(g, node, s))
+        if (same_launch(g, g->drafts.items[s].nodes.items[0], node) &&
+            !reads_constant(g, g->drafts.items[s].nodes.items[0]) && update_fits(g, node, s))
             step = s;
     if (step == TLMC_NONE)
         step = new_step(g, TLMC_STEP_UPDATES, node);

@@ -39,11 +39,12 @@ enum { TLMC_SUM_CHUNK = 4096 };
 
 enum tlmc_step_kind {
     TLMC_STEP_NOTHING,   /* view, constant or folded node: no code; the note says what */
-    TLMC_STEP_CALL,      /* one node (its folded neighbours besides): one kernel call */
+    TLMC_STEP_CALL,      /* one node (its folded neighbours besides): one kernel call; or several of
+                            one provider that read one value and not each other: one launch */
     TLMC_STEP_POINTWISE, /* pointwise and broadcast nodes of one loop; for each element it reads
                             all, then stores */
-    TLMC_STEP_UPDATES    /* UPDATE nodes of one op, kernel and element type, with the same operands
-                            present: a table of tensors for a loop or a launch */
+    TLMC_STEP_UPDATES    /* UPDATE nodes of one op, kernel and element type: a table of tensors for
+                            a loop or a launch */
 };
 
 struct tlmc_step {
@@ -53,8 +54,8 @@ struct tlmc_step {
                         step.  Leaves stand in no step.  A broadcast that only loops read stands in
                         each of them: the loop reads the broadcast's operand, nothing is stored */
     uint32_t node_count;
-    const uint32_t *kinds; /* UPDATES: where the nodes of each kind, with the same options and step
-                              scalars, begin in `nodes`; then node_count */
+    const uint32_t *kinds; /* UPDATES: where the nodes of each kind, with the same options, operands
+                              present and step scalars, begin in `nodes`; then node_count */
     uint32_t kind_count;   /* 0 in other steps */
     const char *note;      /* "folded into matmul, transpose_b", "view, no code"; NULL: none */
     bool transpose_a, transpose_b; /* MATMUL calls: the operand is read through a folded permute */

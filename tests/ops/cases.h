@@ -7,7 +7,7 @@
 #include "module.h"
 #include "spec/interpret.h"
 
-enum { OPS_MAX_OPERANDS = 10, OPS_MAX_ATTRS = 8, OPS_MAX_CASES = 64, OPS_MAX_RESULTS = 4 };
+enum { OPS_MAX_OPERANDS = 10, OPS_MAX_ATTRS = 8, OPS_MAX_CASES = 64, OPS_MAX_RESULTS = 8 };
 
 enum ops_role {
     OPS_INPUT,
@@ -71,6 +71,7 @@ struct ops_case {
     bool out_of_range;       /* one index is: the run must be refused */
     ops_compose_fn *compose; /* several ops: the row gives data and tolerance, not the op */
     uint32_t steps;          /* composed: in how many steps the plan must run them */
+    uint32_t launches;       /* on CUDA; 0: in as many */
 };
 
 struct ops_list {

@@ -1,6 +1,6 @@
 /* Composed cases, one function a graph: what runs in one loop, what is read through a folded
-   transpose, what is updated together.  Each says in how many steps the native-c plan runs it; its
-   bits are those of its nodes one by one. */
+   transpose, what is updated together, what shares a launch.  Each says in how many steps a plan
+   runs it; its bits are those of its nodes one by one. */
 #include "shapes.h"
 
 #include <string.h>
@@ -179,6 +179,82 @@ static const struct composed transposes[] = {
       { { 2, { 5, 7 } }, { 2, { 3, 7 } }, { 2, { 2, 7 } } } },
 };
 
+/* ---- launches */
+
+/* Operands of all: g, x, weight, mean, rstd. */
+static void gradient(struct ops_graph *b, enum tlmc_op op)
+{
+    const uint32_t *in = b->operands;
+    const uint32_t of_x[] = { in[0], in[1], in[2], in[3], in[4] };
+    const uint32_t of_weight[] = { in[0], in[1], in[3], in[4] };
+    const bool weight = op == TLMC_OP_LAYER_NORM_VJP_WEIGHT;
+    const uint32_t first =
+        tlmc_add_node(b->graph, op, weight ? of_weight : of_x, weight ? 4 : 5, NULL, 0);
+
+    result(b, first);
+    if (weight)
+        result(b, first + 1);
+}
+
+static void layer_norm_vjps(struct ops_graph *b)
+{
+    gradient(b, TLMC_OP_LAYER_NORM_VJP);
+    gradient(b, TLMC_OP_LAYER_NORM_VJP_WEIGHT);
+}
+
+static void weight_first(struct ops_graph *b)
+{
+    gradient(b, TLMC_OP_LAYER_NORM_VJP_WEIGHT);
+    gradient(b, TLMC_OP_LAYER_NORM_VJP);
+}
+
+/* Two calls of one op beside a third. */
+static void one_op_twice(struct ops_graph *b)
+{
+    layer_norm_vjps(b);
+    gradient(b, TLMC_OP_LAYER_NORM_VJP);
+}
+
+/* One more than a launch holds. */
+static void five_calls(struct ops_graph *b)
+{
+    layer_norm_vjps(b);
+    one_op_twice(b);
+}
+
+static void add_launches(struct ops_list *list)
+{
+    static const struct {
+        const char *name;
+        ops_compose_fn *compose;
+        uint32_t steps, launches;
+        int64_t rows, cols;
+    } rows[] = {
+        { "layer_norm_vjp and its weight's", layer_norm_vjps, 2, 1, 9, 130 },
+        { "layer_norm_vjp and its weight's", layer_norm_vjps, 2, 1, 70, 40 },
+        { "layer_norm_vjp and its weight's", layer_norm_vjps, 2, 1, 2, 12300 },
+        { "layer_norm_vjp and its weight's", layer_norm_vjps, 2, 1, 1, 1 },
+        { "layer_norm_vjp and its weight's", layer_norm_vjps, 2, 1, 0, 5 },
+        { "the weight's first", weight_first, 2, 1, 33, 65 },
+        { "one op twice", one_op_twice, 3, 1, 17, 31 },
+        { "five calls", five_calls, 5, 2, 17, 31 },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const int64_t n = rows[i].rows, m = rows[i].cols, all[] = { n, m };
+        struct ops_case *c = ops_add(list, &chain_row, "%s %dx%d", rows[i].name, (int)n, (int)m);
+
+        c->compose = rows[i].compose;
+        c->steps = rows[i].steps;
+        c->launches = rows[i].launches;
+        ops_operand(c, OPS_INPUT, TLMC_F32, 2, all);
+        ops_operand(c, OPS_INPUT, TLMC_F32, 2, all);
+        ops_operand(c, OPS_INPUT, TLMC_F32, 1, &m);
+        ops_operand(c, OPS_INPUT, TLMC_F32, 1, &n);
+        ops_operand(c, OPS_INPUT, TLMC_F32, 1, &n);
+    }
+}
+
 /* ---- updates */
 
 static void node(struct ops_graph *b, enum tlmc_op op, const uint32_t *operands, uint32_t count,
@@ -253,6 +329,20 @@ static void two_rates(struct ops_graph *b)
     }
 }
 
+/* Operands: p, g, buf of tensor one, p, g of two others, lr, undamped: momentum in one of them. */
+static void one_momentum(struct ops_graph *b)
+{
+    for (uint32_t k = 0; k < 3; k++) {
+        const uint32_t *own = b->operands + (k ? 1 + 2 * k : 0);
+        const uint32_t operands[] = { own[0], own[1], b->operands[7], b->operands[8], own[2] };
+        const struct tlmc_attr attrs[] = { tlmc_attr_float(TLMC_A_MOMENTUM, k ? 0 : 0.9),
+                                           tlmc_attr_int(TLMC_A_NESTEROV, 0),
+                                           tlmc_attr_float(TLMC_A_WEIGHT_DECAY, 0) };
+
+        node(b, TLMC_OP_SGD_UPDATE, operands, k ? 4 : 5, attrs, 3);
+    }
+}
+
 /* Operands: leaf, value of three tensors. */
 static void three_sums(struct ops_graph *b)
 {
@@ -260,7 +350,8 @@ static void three_sums(struct ops_graph *b)
         node(b, TLMC_OP_ACCUMULATE, b->operands + 2 * k, 2, NULL, 0);
 }
 
-/* Letters as in shapes.c, upper case for the second shape; s: a scalar. */
+/* Letters as in shapes.c, upper case for the second shape; s: a scalar; v and u: w and t of
+   rank 0. */
 static void add_updates(struct ops_list *list, const char *name, ops_compose_fn *compose,
                         const char *operands, int64_t first, int64_t second)
 {
@@ -271,7 +362,8 @@ static void add_updates(struct ops_list *list, const char *name, ops_compose_fn 
     for (const char *k = operands; *k; k++) {
         const int64_t n = *k == 'W' || *k == 'T' || *k == 'P' ? second : first;
 
-        ops_operand(c, strchr("wWpP", *k) ? OPS_STATE : OPS_INPUT, TLMC_F32, *k == 's' ? 0 : 1, &n);
+        ops_operand(c, strchr("wWpPv", *k) ? OPS_STATE : OPS_INPUT, TLMC_F32,
+                    strchr("svu", *k) ? 0 : 1, &n);
         if (*k == 's' || *k == 'p' || *k == 'P') { /* positive: step sizes, second moments */
             c->operands[c->operand_count - 1].low = 0.1;
             c->operands[c->operand_count - 1].high = 1;
@@ -324,7 +416,12 @@ struct ops_list *ops_group_cases(const char *kind, struct tlmc_arena *arena)
         add_updates(list, "adam in two kinds of", two_decays, "wtwpWTWPss", 17, 1031);
         add_updates(list, "sgd in two kinds of", two_rates, "wtWTwtssss", 300, 1031);
         add_updates(list, "sgd in two kinds of", two_rates, "wtWTwtssss", 5, 0);
+        add_updates(list, "momentum in one of", one_momentum, "wtwWTwtss", 300, 1031);
+        add_updates(list, "momentum in one of", one_momentum, "wtwWTvuss", 5, 17);
         add_updates(list, "accumulation of", three_sums, "wtWTwt", 16, 131);
+        add_updates(list, "accumulation of", three_sums, "vuWTvu", 16, 131);
+    } else if (strcmp(kind, "launch") == 0) {
+        add_launches(list);
     } else {
         return NULL;
     }

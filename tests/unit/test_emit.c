@@ -26,6 +26,7 @@ struct fixture {
     struct tlmc_sources sources;
     struct tlmc_diags diags;
     struct tlmc_emission emission;
+    const char *device; /* NULL: the default */
 };
 
 static void put(const struct fixture *f, const char *name, const char *text)
@@ -76,7 +77,7 @@ static bool emit(struct fixture *f, const char *model, const char *capsules)
 {
     const struct tlmc_frontend_options front = { 0 };
     const struct tlmc_pass_options passes = { 0 };
-    const struct tlmc_plan_options plan_options = { 0 };
+    const struct tlmc_plan_options plan_options = { .device = f->device };
     const struct tlmc_emit_options options = { .version = "test", .with_main = true };
     struct tlmc_module *module;
     struct tlmc_catalog *catalog = tlmc_catalog_new(&f->arena, &f->symbols, &f->diags);
@@ -232,6 +233,36 @@ static void user_kernel(void **state)
     assert_int_equal(system(command), 0);
 }
 
+/* Capsules that promise what their kernels cannot: softmax's does not take the number of its block.
+ */
+static const char sharing_capsules[] =
+    "defaults {\n"
+    "  provider native-cuda; device cuda; trust checked; vjp backend-vjp;\n"
+    "  shape guard \"rank <= 8\"; layout guard \"flat row-major device storage\";\n"
+    "  value tests \"ops/{op}/native_cuda\"; vjp tests \"gradients/{op}\";\n"
+    "  numeric round=nearest-even subnormal=gradual-underflow contract=fused reduce=fixed-tree;\n"
+    "  arithmetic {op}.tree64.v1; abi template; header tlmk_cuda.h; fuses launch;\n"
+    "}\n"
+    "capsule my.softmax { op softmax; symbol tlmk_f32_softmax__cuda_row; }\n"
+    "capsule my.log_softmax { op log_softmax; symbol tlmk_f32_log_softmax__cuda_row; }\n";
+
+static void kernels_that_share_no_launch(void **state)
+{
+    struct fixture *f = *state;
+
+    f->device = "cuda";
+    assert_false(emit(f,
+                      "model net;\n"
+                      "input x: f32[2, 3];\n"
+                      "output y = softmax(x);\n"
+                      "output z = log_softmax(x);\n",
+                      sharing_capsules));
+    assert_non_null(f->diags.first);
+    assert_string_equal(f->diags.first->text,
+                        "capsule 'my.softmax' fuses launch, but its kernel cannot be part of one");
+    assert_null(f->diags.first->next);
+}
+
 /* ---- shapes of text */
 
 static void long_phases_are_cut(void **state)
@@ -370,6 +401,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(user_kernel, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(kernels_that_share_no_launch, set_up, tear_down),
         cmocka_unit_test_setup_teardown(long_phases_are_cut, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_body_for_equal_steps, set_up, tear_down),
         cmocka_unit_test_setup_teardown(names_do_not_collide, set_up, tear_down),

@@ -28,7 +28,8 @@ static void output(struct grouped *t, uint32_t value)
 /* Plans the form as it stands; no pass has touched it. */
 static void group(struct grouped *t, const char *profile)
 {
-    struct tlmc_plan *plan = bench_plan(&t->bench, NULL, profile);
+    const char *device = strcmp(profile, "checked_cuda") == 0 ? "cuda" : NULL;
+    struct tlmc_plan *plan = bench_plan(&t->bench, device, profile);
 
     assert_non_null(plan);
     if (!tlmc_plan_accept(plan, &t->bench.diags)) {
@@ -342,6 +343,59 @@ static void folded_operands_are_stored(void **state)
     end(&t);
 }
 
+/* Results of layer_norm_vjp and its weight's, both as the op says. */
+static uint32_t norm_vjp(struct grouped *t, uint32_t g, uint32_t x, uint32_t weight, uint32_t each)
+{
+    return tlmc_add_node(t->g, TLMC_OP_LAYER_NORM_VJP, (uint32_t[]){ g, x, weight, each, each }, 5,
+                         NULL, 0);
+}
+
+static uint32_t norm_vjp_weight(struct grouped *t, uint32_t g, uint32_t x, uint32_t each)
+{
+    return tlmc_add_node(t->g, TLMC_OP_LAYER_NORM_VJP_WEIGHT, (uint32_t[]){ g, x, each, each }, 4,
+                         NULL, 0);
+}
+
+/* The second one moves up past what reads the first; not when it reads the first itself, nor on a
+   device where the kernels do not share launches. */
+static void calls_share_a_launch(void **state)
+{
+    struct grouped t;
+    uint32_t g, x, w, each, dx;
+
+    (void)state;
+    begin(&t);
+    g = add_input(t.bench.module, t.form, "g", "f32[4, 3]");
+    x = add_input(t.bench.module, t.form, "x", "f32[4, 3]");
+    w = add_input(t.bench.module, t.form, "w", "f32[3]");
+    each = add_input(t.bench.module, t.form, "each", "f32[4]");
+    dx = norm_vjp(&t, g, x, w, each);
+    output(&t, tlmc_build1(t.g, TLMC_OP_NEG, dx));
+    output(&t, norm_vjp_weight(&t, g, x, each));
+    output(&t, norm_vjp_weight(&t, dx, x, each));
+    group(&t, "checked_cuda");
+    assert_string_equal(steps(&t), "call(layer_norm_vjp layer_norm_vjp_weight) pointwise(neg) "
+                                   "call(layer_norm_vjp_weight)");
+    group(&t, "checked_cpu");
+    assert_string_equal(steps(&t), "call(layer_norm_vjp) pointwise(neg) "
+                                   "call(layer_norm_vjp_weight) call(layer_norm_vjp_weight)");
+    end(&t);
+
+    begin(&t); /* nothing that both read; then five of which four fit */
+    g = add_input(t.bench.module, t.form, "g", "f32[4, 3]");
+    x = add_input(t.bench.module, t.form, "x", "f32[4, 3]");
+    each = add_input(t.bench.module, t.form, "each", "f32[4]");
+    output(&t, norm_vjp_weight(&t, g, g, add_input(t.bench.module, t.form, "own", "f32[4]")));
+    for (dx = 0; dx < 5; dx++)
+        output(&t, norm_vjp_weight(&t, x, x, each));
+    group(&t, "checked_cuda");
+    assert_string_equal(steps(&t),
+                        "call(layer_norm_vjp_weight) call(layer_norm_vjp_weight "
+                        "layer_norm_vjp_weight layer_norm_vjp_weight layer_norm_vjp_weight) "
+                        "call(layer_norm_vjp_weight)");
+    end(&t);
+}
+
 static void singleton_lowering(void **state)
 {
     struct grouped t;
@@ -478,11 +532,13 @@ static void options_and_scalars_are_kinds(void **state)
     end(&t);
 }
 
-/* Another kernel's updates, of other operands too, are another step. */
-static void kernels_are_steps(void **state)
+/* Operands that are left out make a kind.  A constant has no offset for a table: its update stands
+   alone.  Another kernel's updates are another step. */
+static void operands_are_kinds(void **state)
 {
     struct grouped t;
-    uint32_t g, lr, a, b, c, m;
+    const struct tlmc_type three = { TLMC_F32, 1, { 3 } };
+    uint32_t g, lr, a, b, c, d, m, zeros, scalar;
 
     (void)state;
     begin(&t);
@@ -491,15 +547,23 @@ static void kernels_are_steps(void **state)
     a = named_state(&t, "a");
     b = named_state(&t, "b");
     c = named_state(&t, "c");
+    d = named_state(&t, "d");
     m = named_state(&t, "m");
+    zeros = tlmc_build_tensor(t.g, &three, (double[]){ 0, 0, 0 });
+    scalar = state_of(&t, "r", "f32[]");
+    t.g->values[scalar].name = "r";
     sgd(&t, a, g, lr, 0.1, TLMC_NONE);
+    sgd(&t, d, zeros, lr, 0.1, TLMC_NONE);
     sgd(&t, b, g, lr, 0.1, m);
     sgd(&t, c, g, lr, 0, TLMC_NONE);
+    sgd(&t, scalar, lr, lr, 0.1, TLMC_NONE);
+    store(&t, m, g);
     output(&t, g);
     group(&t, "checked_cpu");
-    assert_string_equal(steps(&t), "updates(sgd_update sgd_update) updates(sgd_update)");
-    assert_string_equal(kinds(&t, 0), "a c");
-    assert_string_equal(kinds(&t, 1), "b");
+    assert_string_equal(steps(&t), "updates(sgd_update sgd_update sgd_update sgd_update) "
+                                   "updates(sgd_update) updates(store)");
+    assert_string_equal(kinds(&t, 0), "ar b c");
+    assert_string_equal(kinds(&t, 1), "d");
     end(&t);
 }
 
@@ -574,12 +638,16 @@ static uint32_t next_random(uint32_t *seed)
     return *seed >> 8;
 }
 
+enum { ROW }; /* its place in the pool */
+
 static uint32_t random_value(struct grouped *t, uint32_t *seed, uint32_t *pool, uint32_t count)
 {
-    const uint32_t a = pool[next_random(seed) % count], b = pool[next_random(seed) % count];
+    const uint32_t a = pool[1 + next_random(seed) % (count - 1)],
+                   b = pool[1 + next_random(seed) % (count - 1)];
     const struct tlmc_type square = { TLMC_F32, 2, { 4, 4 } };
+    const uint32_t row = pool[ROW];
 
-    switch (next_random(seed) % 9) {
+    switch (next_random(seed) % 11) {
     case 0: return tlmc_build1(t->g, TLMC_OP_EXP, a);
     case 1: return tlmc_build2(t->g, TLMC_OP_ADD, a, b);
     case 2: return tlmc_build_matmul(t->g, a, b);
@@ -592,6 +660,8 @@ static uint32_t random_value(struct grouped *t, uint32_t *seed, uint32_t *pool, 
                                                       (int64_t[]){ 0 }, true),
                                     &square);
     case 7: return tlmc_build2(t->g, TLMC_OP_MUL, a, tlmc_build_full(t->g, &square, 0.5));
+    case 8: return norm_vjp(t, a, b, row, row);
+    case 9: return tlmc_build_broadcast(t->g, norm_vjp_weight(t, a, b, row), &square);
     default:
         return tlmc_build_reshape(t->g,
                                   tlmc_build1(t->g, TLMC_OP_NEG,
@@ -615,11 +685,14 @@ static void check_order(const struct grouped *t)
         for (n = 0; n < step->node_count; n++) {
             const struct tlmc_node *node_ = &t->g->nodes[step->nodes[n]];
 
-            for (i = 0; i < node_->input_count; i++)
+            for (i = 0; i < node_->input_count; i++) {
                 if (!made[node_->inputs[i]] && place(t, node_->inputs[i]) != TLMC_PLACE_LITERAL)
                     fail_msg("step %u reads %%%u before it is made", s, node_->inputs[i]);
+                if (step->kind == TLMC_STEP_CALL && made[node_->inputs[i]] == s + 2)
+                    fail_msg("step %u reads %%%u of its own launch", s, node_->inputs[i]);
+            }
             for (i = 0; i < node_->result_count; i++)
-                made[node_->first_result + i] = 1;
+                made[node_->first_result + i] = s + 2;
             runs[step->nodes[n]]++;
         }
     }
@@ -641,6 +714,7 @@ static void order_is_kept(void **state)
         uint32_t pool[64], count = 0, random = seed;
 
         begin(&t);
+        pool[count++] = add_input(t.bench.module, t.form, "row", "f32[4]");
         pool[count++] = add_input(t.bench.module, t.form, "x", "f32[4, 4]");
         pool[count++] = add_input(t.bench.module, t.form, "y", "f32[4, 4]");
         while (count < 40) {
@@ -649,7 +723,7 @@ static void order_is_kept(void **state)
         }
         output(&t, pool[count - 1]);
         output(&t, pool[count / 2]);
-        group(&t, seed % 4 ? "checked_cpu" : "reference_cpu");
+        group(&t, ((const char *[]){ "checked_cpu", "checked_cuda", "reference_cpu" })[seed % 3]);
         check_order(&t);
         end(&t);
     }
@@ -669,11 +743,12 @@ int main(void)
         cmocka_unit_test(views_are_read_from_memory),
         cmocka_unit_test(transposes_are_folded),
         cmocka_unit_test(folded_operands_are_stored),
+        cmocka_unit_test(calls_share_a_launch),
         cmocka_unit_test(singleton_lowering),
         cmocka_unit_test(updates_come_last_and_together),
         cmocka_unit_test(updates_keep_their_order),
         cmocka_unit_test(options_and_scalars_are_kinds),
-        cmocka_unit_test(kernels_are_steps),
+        cmocka_unit_test(operands_are_kinds),
         cmocka_unit_test(kinds_keep_their_order),
         cmocka_unit_test(later_phases_repeat_broadcasts),
         cmocka_unit_test(optimizers),

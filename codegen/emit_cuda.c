@@ -253,7 +253,7 @@ const char *tlmc_cuda_form(struct tlmc_emit *e, const struct tlmc_emit_form *for
 
 static void put_phases(struct tlmc_emit *e, struct tlmc_writer *w)
 {
-    static const char *const training[] = { "backward", "accumulate", "step" };
+    static const char *const training[] = { "backward", "accumulate", "step", "batch" };
 
     tlmc_write(w, "/* Each phase is captured once and launched as a graph. */\n"
                   "enum {\n");
@@ -262,7 +262,7 @@ static void put_phases(struct tlmc_emit *e, struct tlmc_writer *w)
 
         tlmc_write(w, "    %{phase},\n", "phase",
                    tlmc_cuda_phase(e, form->run + strlen(e->model) + 1));
-        for (int i = 0; form->form->mode == TLMC_TRAIN && i < 3; i++)
+        for (int i = 0; form->form->mode == TLMC_TRAIN && i < 4; i++)
             tlmc_write(w, "    %{phase},\n", "phase",
                        tlmc_cuda_phase(e, tlmc_emit_printf(e, "%s_%s", form->label, training[i])));
     }

@@ -77,8 +77,9 @@ static void put_training(struct tlmc_emit *e, struct tlmc_writer *w,
         w, tlmc_emit_printf(
                e,
                "Training: fill the inputs, forward, backward (overwrites the gradients)%s, step.  "
-               "Another form that runs in between uses the same memory.",
-               accumulates ? ", accumulate" : ""));
+               "Another form that runs in between uses the same memory.  batch: %s as one call%s.",
+               accumulates ? ", accumulate" : "", accumulates ? "all but the step" : "the three",
+               e->cuda ? " and one captured graph" : ""));
     tlmc_write(w,
                "tlm_status %{model}_%{label}_forward(%{model} *m);\n"
                "tlm_status %{model}_%{label}_backward(%{model} *m);\n",
@@ -86,7 +87,10 @@ static void put_training(struct tlmc_emit *e, struct tlmc_writer *w,
     if (accumulates)
         tlmc_write(w, "tlm_status %{model}_%{label}_accumulate(%{model} *m);\n", "label",
                    form->label);
-    tlmc_write(w, "tlm_status %{model}_%{label}_step(%{model} *m);\n", "label", form->label);
+    tlmc_write(w,
+               "tlm_status %{model}_%{label}_step(%{model} *m);\n"
+               "tlm_status %{model}_%{label}_batch(%{model} *m);\n",
+               "label", form->label);
     put_scalars(e, w);
 }
 

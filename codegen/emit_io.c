@@ -55,7 +55,7 @@ void tlmc_emit_claim_names(struct tlmc_emit *e)
     static const char *const macros[] = {
         "ABI", "WEIGHTS_BYTES", "STATE_BYTES", "ACTIVATIONS_BYTES", "ALIGN", "MAX_THREADS", "H"
     };
-    static const char *const steps[] = { "backward", "accumulate", "step" };
+    static const char *const steps[] = { "backward", "accumulate", "step", "batch" };
     const struct tlmc_span nowhere = { 0 };
     struct tlmc_symtab seen;
 

@@ -279,6 +279,7 @@ static void put_train(struct tlmc_emit *e, struct tlmc_writer *w, const struct t
     if (tlmc_emit_has_phase(form, TLMC_ACCUMULATE_PHASE))
         accumulate = put_adapter(e, w, tlmc_emit_printf(e, "%s_accumulate", prefix));
     put_adapter(e, w, tlmc_emit_printf(e, "%s_step", prefix));
+    put_adapter(e, w, tlmc_emit_printf(e, "%s_batch", prefix));
     tlmc_write(w, "static float *call_scalars(void *model)\n"
                   "{\n"
                   "    return %{model}_scalars(call_model(model));\n"
@@ -312,8 +313,9 @@ static void put_train(struct tlmc_emit *e, struct tlmc_writer *w, const struct t
                "    .probes = %{probes}, .probe_count = %{probe_count},\n"
                "    .form = &train_form, .eval = %{eval}, .batch = %{batch},\n"
                "    .forward = %{forward}, .backward = call_%{label}_backward,\n"
-               "    .accumulate_step = %{accumulate}, .step = call_%{label}_step, .scalar_block = "
-               "call_scalars,\n"
+               "    .accumulate_step = %{accumulate}, .step = call_%{label}_step, .train_batch = "
+               "call_%{label}_batch,\n"
+               "    .scalar_block = call_scalars,\n"
                "};\n\n",
                "seed", count(e, t->seed), "optimizer", optimizer_names[t->optimizer], "groups",
                t->group_count ? "table_groups" : "NULL", "group_count", count(e, t->group_count),

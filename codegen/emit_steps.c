@@ -450,18 +450,47 @@ static bool writes_leaves(const struct tlmc_emit_form *form, enum tlmc_phase pha
     return false;
 }
 
-/* CUDA: a function that puts the phase on the stream, and the public one that has it run, directly
-   or as a captured graph.  A forward pass brings its inputs and fetches its results, an update
-   brings the step's scalars. */
-static void emit_cuda_phase(struct tlmc_emit *e, struct tlmc_emit_form *form, const struct phase *p,
-                            const char **parts, uint32_t part_count)
+/* CUDA: the public function that has an enqueue function run, directly or as a captured graph. */
+static void put_cuda_run(struct tlmc_emit *e, const struct phase *p, const char *of, bool scalars,
+                         bool writes, const char *enqueue)
 {
-    const char *base = p->name + strlen(e->model) + 1;
+    struct tlmc_writer out;
+
+    tlmc_writer_init(&out, &e->entries_text);
+    tlmc_write_comment(&out, p->comment);
+    tlmc_write(&out, "tlm_status %{name}(%{model} *m)\n{\n", "name", p->name, "model", e->model);
+    out.indent = 1;
+    tlmc_write_text(&out, p->before);
+    tlmc_write(&out,
+               "TLM_TRY(tlm_cuda_run(&m->cuda, &m->rt, %{phase}, %{form}, %{scalars}, %{enqueue}, "
+               "m));\n",
+               "phase", tlmc_cuda_phase(e, p->name + strlen(e->model) + 1), "form", of, "scalars",
+               scalars ? "m->scalars" : "NULL", "enqueue", enqueue);
+    if (writes)
+        tlmc_write(&out, "tlm_cuda_touched(&m->cuda);\n");
+    tlmc_write_text(&out, p->after);
+    tlmc_write(&out, "return TLM_OK;\n");
+    out.indent = 0;
+    tlmc_write(&out, "}\n\n");
+    tlmc_writer_end(&out);
+}
+
+static const char *enqueue_name(struct tlmc_emit *e, const struct phase *p)
+{
+    return tlmc_names_make(&e->names,
+                           tlmc_emit_printf(e, "enqueue_%s", p->name + strlen(e->model) + 1));
+}
+
+/* CUDA: a function that puts the phase on the stream, whose name is returned, and the public one
+   that has it run.  A forward pass brings its inputs and fetches its results, an update brings the
+   step's scalars. */
+static const char *emit_cuda_phase(struct tlmc_emit *e, struct tlmc_emit_form *form,
+                                   const struct phase *p, const char **parts, uint32_t part_count)
+{
     const bool forward = p->phase == TLMC_FORWARD;
     const bool scalars = p->phase == TLMC_UPDATE_PHASE && e->module->scalars.count > 0;
     const char *of = forward ? tlmc_cuda_form(e, form) : "TLM_CUDA_NO_FORM";
-    const char *enqueue = tlmc_names_make(&e->names, tlmc_emit_printf(e, "enqueue_%s", base));
-    struct tlmc_writer out;
+    const char *enqueue = enqueue_name(e, p);
 
     begin_function(e);
     if (forward || scalars)
@@ -474,26 +503,13 @@ static void emit_cuda_phase(struct tlmc_emit *e, struct tlmc_emit_form *form, co
     end_function(e, form, tlmc_emit_printf(e, "static tlm_status %s(void *model)", enqueue),
                  tlmc_emit_printf(e, "struct %s *const m = (struct %s *)model;\n", e->model,
                                   e->model));
-    tlmc_writer_init(&out, &e->entries_text);
-    tlmc_write_comment(&out, p->comment);
-    tlmc_write(&out, "tlm_status %{name}(%{model} *m)\n{\n", "name", p->name, "model", e->model);
-    out.indent = 1;
-    tlmc_write_text(&out, p->before);
-    tlmc_write(&out,
-               "TLM_TRY(tlm_cuda_run(&m->cuda, &m->rt, %{phase}, %{form}, %{scalars}, %{enqueue}, "
-               "m));\n",
-               "phase", tlmc_cuda_phase(e, base), "form", of, "scalars",
-               scalars ? "m->scalars" : "NULL", "enqueue", enqueue);
-    if (writes_leaves(form, p->phase))
-        tlmc_write(&out, "tlm_cuda_touched(&m->cuda);\n");
-    tlmc_write_text(&out, p->after);
-    tlmc_write(&out, "return TLM_OK;\n");
-    out.indent = 0;
-    tlmc_write(&out, "}\n\n");
-    tlmc_writer_end(&out);
+    put_cuda_run(e, p, of, scalars, writes_leaves(form, p->phase), enqueue);
+    return enqueue;
 }
 
-static void emit_phase(struct tlmc_emit *e, struct tlmc_emit_form *form, const struct phase *p)
+/* Returns the enqueue function on CUDA, else the public one. */
+static const char *emit_phase(struct tlmc_emit *e, struct tlmc_emit_form *form,
+                              const struct phase *p)
 {
     const char **parts = NULL;
     uint32_t part_count = 0;
@@ -501,10 +517,8 @@ static void emit_phase(struct tlmc_emit *e, struct tlmc_emit_form *form, const s
 
     if (active_steps(form, p->phase) > STEPS_A_FUNCTION)
         parts = emit_parts(e, form, p->phase, p->name + strlen(e->model) + 1, &part_count);
-    if (e->cuda) {
-        emit_cuda_phase(e, form, p, parts, part_count);
-        return;
-    }
+    if (e->cuda)
+        return emit_cuda_phase(e, form, p, parts, part_count);
     begin_function(e);
     tlmc_write_text(&e->entry, p->before);
     emit_all_steps(e, form, p->phase, parts, part_count);
@@ -513,6 +527,7 @@ static void emit_phase(struct tlmc_emit *e, struct tlmc_emit_form *form, const s
     tlmc_write_comment(&out, p->comment);
     tlmc_writer_end(&out);
     end_function(e, form, tlmc_emit_printf(e, "tlm_status %s(%s *m)", p->name, e->model), "");
+    return p->name;
 }
 
 /* "if (m->done != DONE_FORWARD) ...": the call that must have come just before. */
@@ -524,6 +539,14 @@ static const char *order_check(struct tlmc_emit *e, const char *prefix, const ch
                             "    return tlm_order_error(&m->rt, \"%s_%s needs %s_%s "
                             "just before it\");\n",
                             done, prefix, call, prefix, needs);
+}
+
+/* "m->runs[FORM_TRAIN]++": after a run that drew; "" after others. */
+static const char *draws_are_used(struct tlmc_emit *e, const struct tlmc_emit_form *form)
+{
+    return form->draws ? tlmc_emit_printf(e, "m->runs[FORM_%s]++; /* the next run draws anew */\n",
+                                          tlmc_names_upper(e->arena, form->label))
+                       : "";
 }
 
 /* What the update phase does. */
@@ -538,8 +561,47 @@ static const char *update_comment(struct tlmc_emit *e, bool accumulates)
                             accumulates ? "; clears the sums" : "");
 }
 
-static void emit_training(struct tlmc_emit *e, struct tlmc_emit_form *form)
+/* The calls of one batch as one: forward, backward and the last, which makes the step unless
+   several batches do.  On CUDA one graph. */
+static void emit_batch(struct tlmc_emit *e, struct tlmc_emit_form *form,
+                       const struct phase *forward, bool steps, const char *const calls[3])
 {
+    const struct phase batch = { .name = tlmc_emit_printf(e, "%s_%s_batch", e->model, form->label),
+                                 .comment = steps ? "Forward, backward and step in one call."
+                                                  : "Forward, backward and accumulate in one call.",
+                                 .before = forward->before,
+                                 .after = tlmc_emit_printf(e, "%s%s", draws_are_used(e, form),
+                                                           steps ? "m->rt.step++;\n" : "") };
+    const char *enqueue = e->cuda ? enqueue_name(e, &batch) : NULL;
+    struct tlmc_writer out;
+
+    tlmc_writer_init(&out, &e->entries_text);
+    if (e->cuda)
+        tlmc_write(&out,
+                   "/* Puts the launches of %{name} on the stream. */\n"
+                   "static tlm_status %{enqueue}(void *m)\n",
+                   "name", batch.name, "enqueue", enqueue);
+    else
+        tlmc_write(&out, "/* %{comment} */\ntlm_status %{name}(%{model} *m)\n", "comment",
+                   batch.comment, "name", batch.name, "model", e->model);
+    tlmc_write(&out,
+               "{\n"
+               "    TLM_TRY(%{forward}(m));\n"
+               "    TLM_TRY(%{backward}(m));\n"
+               "    return %{last}(m);\n"
+               "}\n\n",
+               "forward", calls[0], "backward", calls[1], "last", calls[2]);
+    tlmc_writer_end(&out);
+    if (e->cuda)
+        put_cuda_run(e, &batch, tlmc_cuda_form(e, form), steps && e->module->scalars.count > 0,
+                     true, enqueue);
+}
+
+/* `enqueued`: what runs the forward pass. */
+static void emit_training(struct tlmc_emit *e, struct tlmc_emit_form *form,
+                          const struct phase *forward, const char *enqueued)
+{
+    const char *calls[3] = { enqueued, NULL, NULL }, *update;
     const char *prefix = tlmc_emit_printf(e, "%s_%s", e->model, form->label);
     const bool accumulates = tlmc_emit_has_phase(form, TLMC_ACCUMULATE_PHASE);
     const struct phase backward = {
@@ -560,10 +622,13 @@ static void emit_training(struct tlmc_emit *e, struct tlmc_emit_form *form)
         "m->rt.step++;\n"
     };
 
-    emit_phase(e, form, &backward);
+    calls[1] = emit_phase(e, form, &backward);
     if (accumulates)
-        emit_phase(e, form, &accumulate);
-    emit_phase(e, form, &step);
+        calls[2] = emit_phase(e, form, &accumulate);
+    update = emit_phase(e, form, &step);
+    if (!accumulates)
+        calls[2] = update;
+    emit_batch(e, form, forward, !accumulates, calls);
 }
 
 /* Only a model that trains keeps what was done last. */
@@ -588,10 +653,11 @@ void tlmc_emit_form_functions(struct tlmc_emit *e, struct tlmc_emit_form *form)
     if (form->draws) {
         before = tlmc_emit_printf(e, "%sm->rt.run = m->runs[FORM_%s];\n", before,
                                   tlmc_names_upper(e->arena, form->label));
-        after = tlmc_emit_printf(e, "m->runs[FORM_%s]++; /* the next run draws anew */\n%s",
-                                 tlmc_names_upper(e->arena, form->label), after);
+        after = tlmc_emit_printf(e, "%s%s", draws_are_used(e, form), after);
     }
-    emit_phase(e, form, &(struct phase){ TLMC_FORWARD, form->run, comment, before, after });
+    const struct phase forward = { TLMC_FORWARD, form->run, comment, before, after };
+    const char *enqueued = emit_phase(e, form, &forward);
+
     if (trains)
-        emit_training(e, form);
+        emit_training(e, form, &forward, enqueued);
 }

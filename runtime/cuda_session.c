@@ -357,6 +357,8 @@ tlm_status tlm_cuda_upload(tlm_cuda *cuda, tlm_rt *rt, uint32_t form)
     struct tlm_cuda_session *const session = cuda->session;
 
     TLM_TRY(run_check_enqueueing(cuda, rt));
+    if (session->now->uploads && form == TLM_CUDA_NO_FORM)
+        return TLM_OK; /* the step's block came with the inputs */
     if (session->enqueued > 0 || form != session->now_form)
         return tlm_cuda_fail(rt->error, TLM_ERR_STATE,
                              "an upload that is not the first of its run, or of another form");

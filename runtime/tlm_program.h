@@ -128,6 +128,8 @@ typedef struct tlm_train {
     tlm_status (*accumulate_step)(
         void *model); /* adds the gradients of a micro-batch; NULL when accumulate is 1 */
     tlm_status (*step)(void *model); /* clip and optimizer, from the gradients (or their sums) */
+    tlm_status (*train_batch)(
+        void *model); /* forward, backward, then accumulate_step or, without one, step */
     float *(*scalar_block)(void *model); /* scalar_count floats, filled before step */
 } tlm_train;
 

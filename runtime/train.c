@@ -209,7 +209,20 @@ static tlm_status train_phase(struct tlm_training *t, enum tlm_phase phase, doub
     return status;
 }
 
-/* One batch forward and backward. */
+/* On a device one call, and one graph, a batch; unless somebody wants to know how long its phases
+   take. */
+static bool train_at_once(const struct tlm_training *t)
+{
+    return tlm_session_on_device(t->session) && !t->session->flags->profile;
+}
+
+static void train_fill_scalars(struct tlm_training *t)
+{
+    if (t->train->scalar_count > 0)
+        tlm_scalars_next(&t->scalars, t->step, t->train->scalar_block(t->session->model));
+}
+
+/* One batch forward and backward; at once also its update, unless several make a step. */
 static tlm_status train_batch(struct tlm_training *t, double share)
 {
     struct tlm_session *const session = t->session;
@@ -220,6 +233,12 @@ static tlm_status train_batch(struct tlm_training *t, double share)
     tlm_order_next(&t->order, t->batch_rows);
     tlm_feed_rows(session, train->form, &t->data, t->batch_rows, train->batch);
     now = tlm_session_phase(session, TLM_PHASE_DATA, now);
+    if (train_at_once(t)) {
+        if (!train->accumulate_step)
+            train_fill_scalars(t);
+        status = tlm_session_check(session, train->train_batch(session->model));
+        return status == TLM_OK ? train_add_losses(t, share) : status;
+    }
     status = tlm_session_check(session, train->forward(session->model));
     if (status == TLM_OK)
         status = train_add_losses(t, share);
@@ -252,9 +271,10 @@ tlm_status tlm_training_step(struct tlm_training *t)
     for (uint32_t i = 0; t->look && i < train->form->loss_count; i++)
         t->loss += t->losses[i];
     now = tlm_seconds();
-    if (train->scalar_count > 0)
-        tlm_scalars_next(&t->scalars, t->step, train->scalar_block(session->model));
-    status = tlm_session_check(session, train->step(session->model));
+    if (train->accumulate_step || !train_at_once(t)) {
+        train_fill_scalars(t);
+        status = tlm_session_check(session, train->step(session->model));
+    }
     t->step++;
     session->program->set_step(session->model, t->step);
     return status == TLM_OK ? train_phase(t, TLM_PHASE_UPDATE, &now) : status;

@@ -110,36 +110,53 @@ static int put_params(struct dump *d, int gradients)
     return 0;
 }
 
-/* One step; every third one shows its gradients, so that others run on without the host. */
+/* A batch by its three calls; of the last one of a step the gradients are shown. */
+static int train_apart(struct dump *d, int shown)
+{
+    const tlm_train *train = d->program->train;
+    tlm_status status = train->forward(d->model);
+    int code = 0;
+
+    if (status == TLM_OK)
+        status = train->backward(d->model);
+    if (status == TLM_OK && shown) {
+        code = wait(d);
+        if (!code)
+            code = put_params(d, 1);
+        if (code)
+            return code;
+        put_ios(d, "loss", train->form->losses, train->form->loss_count);
+    }
+    if (status == TLM_OK && train->accumulate_step)
+        status = train->accumulate_step(d->model);
+    else if (status == TLM_OK)
+        status = train->step(d->model);
+    return status == TLM_OK ? 0 : fail(d, "train", status);
+}
+
+/* One step; every third one shows its gradients, the others run in one call a batch and go on
+   without the host. */
 static int train_step(struct dump *d, struct tlm_scalars *scalars, uint64_t step)
 {
     const tlm_train *train = d->program->train;
     const int64_t batches = train->accumulate > 1 ? train->accumulate : 1;
+    const int apart = step % 3 == 1;
     tlm_status status = TLM_OK;
     int code = 0;
 
     d->program->set_step(d->model, step);
-    for (int64_t i = 0; status == TLM_OK && i < batches; i++) {
-        fill(d, train->form, step * (uint64_t)batches + (uint64_t)i);
-        status = train->forward(d->model);
-        if (status == TLM_OK)
-            status = train->backward(d->model);
-        if (status == TLM_OK && step % 3 == 1 && i + 1 == batches) {
-            code = wait(d);
-            if (!code)
-                code = put_params(d, 1);
-            if (code)
-                return code;
-            put_ios(d, "loss", train->form->losses, train->form->loss_count);
-        }
-        if (status == TLM_OK && train->accumulate_step)
-            status = train->accumulate_step(d->model);
-    }
-    if (status == TLM_OK && train->scalar_count > 0)
+    if (train->scalar_count > 0)
         tlm_scalars_next(scalars, step, train->scalar_block(d->model));
-    if (status == TLM_OK)
+    for (int64_t i = 0; !code && status == TLM_OK && i < batches; i++) {
+        fill(d, train->form, step * (uint64_t)batches + (uint64_t)i);
+        if (apart)
+            code = train_apart(d, i + 1 == batches);
+        else
+            status = train->train_batch(d->model);
+    }
+    if (!code && status == TLM_OK && train->accumulate_step)
         status = train->step(d->model);
-    return status == TLM_OK ? 0 : fail(d, "train", status);
+    return code ? code : status == TLM_OK ? 0 : fail(d, "train", status);
 }
 
 static int run_all(struct dump *d, uint64_t steps)

@@ -18,6 +18,9 @@ static int step(quickstart_mlp *m, float rows[ROWS][3])
 
     memcpy(quickstart_mlp_train_input_x(m), row, 2 * sizeof *row);
     memcpy(quickstart_mlp_train_target_y(m), row + 2, sizeof *row);
+    if (quickstart_mlp_get_step(m) % 2) /* the same in one call */
+        return quickstart_mlp_set_lr(m, 0, quickstart_mlp_get_lr(m, 0)) == TLM_OK &&
+               quickstart_mlp_train_batch(m) == TLM_OK;
     return quickstart_mlp_train_forward(m) == TLM_OK &&
            quickstart_mlp_train_backward(m) == TLM_OK &&
            quickstart_mlp_set_lr(m, 0, quickstart_mlp_get_lr(m, 0)) == TLM_OK &&

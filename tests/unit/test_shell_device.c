@@ -25,7 +25,7 @@ typedef struct far {
 } far;
 
 static struct {
-    int waits, params, destroyed, no_graph;
+    int waits, params, destroyed, no_graph, batches;
     tlm_status create, lose_at_step; /* what fails; TLM_OK: nothing */
     uint64_t step_to_lose;
 } far_all;
@@ -150,6 +150,16 @@ static tlm_status far_step(void *model)
     return far_run(model, tiny_step, true);
 }
 
+static tlm_status far_batch(void *model)
+{
+    tlm_status status = far_forward(model);
+
+    far_all.batches++;
+    if (status == TLM_OK)
+        status = far_backward(model);
+    return status == TLM_OK ? far_step(model) : status;
+}
+
 static struct {
     tlm_form train, eval, infer, next;
     tlm_train clause;
@@ -177,6 +187,7 @@ static tlm_program far_program(void)
     far_tables.clause.forward = far_forward;
     far_tables.clause.backward = far_backward;
     far_tables.clause.step = far_step;
+    far_tables.clause.train_batch = far_batch;
     program = tiny_program(&far_tables.clause);
     program.model_bytes = sizeof(far);
     program.create = far_create;
@@ -287,6 +298,9 @@ static void test_training(void **state)
 {
     (void)state;
     same_as_cpu("--steps 25 --seed 3");
+    assert_int_equal(far_all.batches, 25);
+    run_far("--steps 25 --seed 3 --profile"); /* its phases are timed one by one */
+    assert_int_equal(far_all.batches, 0);
     same_as_cpu("--steps 7 --save a.safetensors");
     same_as_cpu("--steps 12 --resume a.safetensors");
     same_as_cpu("--generate --prompt ab --tokens 5");

@@ -1,7 +1,8 @@
 /* Step bodies: one function for each distinct kernel, shape and formula, shared by all steps that
    need it, and the statements that call them.  A body reads its pointers from a struct of its own
    (STEP_args), so that twelve equal layers make one body and twelve statements.  On CUDA several
-   calls can be one launch: each is a part, whose blocks come after those of the parts before it. */
+   calls can be one launch: each is a segment, whose blocks come after those of the segments before
+   it. */
 #include "emit_c.h"
 #include "literal.h"
 
@@ -11,9 +12,16 @@ void tlmc_call_begin(struct tlmc_call *call, struct tlmc_emit *e, struct tlmc_em
                      const struct tlmc_step *step)
 {
     *call = (struct tlmc_call){ .e = e, .form = form, .step = step };
-    call->node = &form->graph->nodes[step->nodes[0]];
-    call->capsule = form->plan->choice[step->nodes[0]];
+    tlmc_call_node(call, 0);
+}
+
+void tlmc_call_node(struct tlmc_call *call, uint32_t n)
+{
+    call->node = &call->form->graph->nodes[call->step->nodes[n]];
+    call->capsule = call->form->plan->choice[call->step->nodes[n]];
     call->shape = "";
+    call->stack = 0;
+    TLMC_CHECK(call->capsule != NULL);
 }
 
 void tlmc_call_end(struct tlmc_call *call)
@@ -117,9 +125,9 @@ const char *tlmc_call_symbol(struct tlmc_call *call)
     return tlmc_emit_printf(call->e, "tlmk_%s%s", tlmc_dtype_name(dtype), rest);
 }
 
-/* A function for each SIMD level of the CPU; a kernel or a part of one, whose struct stands in
+/* A function for each SIMD level of the CPU; a kernel or a segment of one, whose struct stands in
    NAME.c too. */
-static void put_body(struct tlmc_emit *e, bool part, const char *name, const char *fields,
+static void put_body(struct tlmc_emit *e, bool segment, const char *name, const char *fields,
                      const char *text)
 {
     if (e->cuda)
@@ -140,7 +148,7 @@ static void put_body(struct tlmc_emit *e, bool part, const char *name, const cha
                          "%{text}"
                          "}\n"
                          "TLM_LEVELS(%{name}, const struct %{name}_args)\n\n",
-               "macro", part ? "TLM_PART" : "TLM_KERNEL", "name", name, "text", text);
+               "macro", segment ? "TLM_SEGMENT" : "TLM_KERNEL", "name", name, "text", text);
 }
 
 /* Name of the body with these fields and this text, written if it is new. */
@@ -148,9 +156,9 @@ static const char *step_body(struct tlmc_call *call, const char *base, const cha
                              const char *text)
 {
     struct tlmc_emit *e = call->e;
-    const bool part = call->parts != NULL;
-    const struct tlmc_emit_body *known = part ? e->parts.items : e->bodies.items;
-    const unsigned count = part ? e->parts.count : e->bodies.count;
+    const bool segment = call->segments != NULL;
+    const struct tlmc_emit_body *known = segment ? e->segments.items : e->bodies.items;
+    const unsigned count = segment ? e->segments.count : e->bodies.count;
     const char *fields = tlmc_strbuf_text(&call->fields);
     const char *whole = tlmc_emit_printf(e, "%s\n%s", fields, text);
     struct tlmc_emit_body body = { .key = tlmc_intern(&e->body_keys, whole),
@@ -160,13 +168,14 @@ static const char *step_body(struct tlmc_call *call, const char *base, const cha
     for (unsigned i = 0; i < count; i++)
         if (known[i].key == body.key)
             return known[i].name;
-    body.name = tlmc_names_make(&e->names, tlmc_emit_printf(e, part ? "part_%s" : "run_%s", base));
-    if (part)
-        TLMC_PUSH(e->arena, &e->parts, body);
+    body.name =
+        tlmc_names_make(&e->names, tlmc_emit_printf(e, segment ? "segment_%s" : "run_%s", base));
+    if (segment)
+        TLMC_PUSH(e->arena, &e->segments, body);
     else
         TLMC_PUSH(e->arena, &e->bodies, body);
     tlmc_write_comment(&e->body, comment);
-    put_body(e, part, body.name, fields, text);
+    put_body(e, segment, body.name, fields, text);
     return body.name;
 }
 
@@ -175,24 +184,27 @@ static const char *member_name(const struct tlmc_call *call, const char *name)
 {
     unsigned same = 1;
 
-    for (unsigned i = 0; i < call->parts->list.count; i++)
-        same += strcmp(call->parts->list.items[i].op, name) == 0;
+    for (unsigned i = 0; i < call->segments->list.count; i++)
+        same += strcmp(call->segments->list.items[i].op, name) == 0;
     return same == 1 ? name : tlmc_emit_printf(call->e, "%s_%u", name, same);
 }
 
 /* The body waits for the others of its launch. */
-static void put_part(struct tlmc_call *call, const char *base, const char *name, const char *blocks)
+static void put_segment(struct tlmc_call *call, const char *base, const char *name,
+                        const char *blocks)
 {
-    const struct tlmc_part part = { .op = base,
-                                    .shape = call->shape,
-                                    .name = name,
-                                    .member = member_name(call, base),
-                                    .blocks = blocks,
-                                    .inits = tlmc_arena_strdup(call->e->arena,
-                                                               tlmc_strbuf_text(&call->inits)),
-                                    .arg_bytes = (call->arg_bytes + 7) / 8 * 8 };
+    const struct tlmc_segment segment = {
+        .op = base,
+        .shape = call->shape,
+        .name = name,
+        .member = member_name(call, base),
+        .blocks = blocks,
+        .inits = tlmc_arena_strdup(call->e->arena, tlmc_strbuf_text(&call->inits)),
+        .arg_bytes = (call->arg_bytes + 7) / 8 * 8,
+        .stack = call->stack
+    };
 
-    TLMC_PUSH(call->e->arena, &call->parts->list, part);
+    TLMC_PUSH(call->e->arena, &call->segments->list, segment);
 }
 
 /* The statement that runs a body: a loop or a launch. */
@@ -221,11 +233,10 @@ void tlmc_call_run(struct tlmc_call *call, const char *base, const char *comment
     const char *body = tlmc_emit_printf(e, "%s%s%s%s%s", type, tlmc_strbuf_text(&call->sizes),
                                         *type ? ";\n" : "", tlmc_strbuf_text(&call->lists), text);
     const char *wanted = *call->shape ? tlmc_emit_printf(e, "%s_%s", base, call->shape) : base;
-
     const char *name = step_body(call, wanted, comment, body);
 
-    if (call->parts)
-        put_part(call, base, name, geometry.blocks);
+    if (call->segments)
+        put_segment(call, base, name, geometry.blocks);
     else
         put_statement(call, name, geometry);
     call->arg_bytes = 0;
@@ -235,37 +246,41 @@ void tlmc_call_run(struct tlmc_call *call, const char *base, const char *comment
     tlmc_strbuf_clear(&call->inits);
 }
 
-/* Each block finds its part by the number of blocks before it; a block takes part in one alone. */
-void tlmc_call_run_parts(struct tlmc_call *call)
+/* Each block finds its segment by the number of blocks before it. */
+void tlmc_call_run_segments(struct tlmc_call *call)
 {
     struct tlmc_emit *e = call->e;
-    struct tlmc_parts *parts = call->parts;
+    struct tlmc_segments *segments = call->segments;
     const char *text = "    uint32_t block = blockIdx.x;\n\n", *base = "", *ops = "", *blocks = "";
 
-    call->parts = NULL; /* what they make together is a kernel */
-    for (unsigned i = 0; i < parts->list.count; i++) {
-        const struct tlmc_part *part = &parts->list.items[i];
+    call->segments = NULL; /* what they make together is a kernel */
+    call->stack = 0;
+    for (unsigned i = 0; i < segments->list.count; i++) {
+        const struct tlmc_segment *segment = &segments->list.items[i];
 
-        if (i + 1 < parts->list.count)
+        if (i + 1 < segments->list.count)
             text = tlmc_emit_printf(e,
                                     "%s    if (block < %s) {\n"
                                     "        %s(&m->%s, block);\n"
                                     "        return;\n"
                                     "    }\n"
                                     "    block -= %s;\n",
-                                    text, part->blocks, part->name, part->member, part->blocks);
+                                    text, segment->blocks, segment->name, segment->member,
+                                    segment->blocks);
         else
-            text =
-                tlmc_emit_printf(e, "%s    %s(&m->%s, block);\n", text, part->name, part->member);
-        base = tlmc_emit_printf(e, "%s%s%s", base, i ? "_and_" : "", part->op);
-        ops = tlmc_emit_printf(e, "%s%s%s %s", ops, i ? ", " : "", part->op, part->shape);
-        blocks = tlmc_emit_printf(e, "%s%s%s", blocks, i ? " + " : "", part->blocks);
-        call->arg_bytes += part->arg_bytes;
-        tlmc_strbuf_printf(&call->fields, "    struct %s_args %s;\n", part->name, part->member);
-        tlmc_strbuf_printf(&call->inits, "%s.%s = { %s }", i ? ", " : "", part->member,
-                           part->inits);
+            text = tlmc_emit_printf(e, "%s    %s(&m->%s, block);\n", text, segment->name,
+                                    segment->member);
+        base = tlmc_emit_printf(e, "%s%s%s", base, i ? "_and_" : "", segment->op);
+        ops = tlmc_emit_printf(e, "%s%s%s %s", ops, i ? ", " : "", segment->op, segment->shape);
+        blocks = tlmc_emit_printf(e, "%s%s%s", blocks, i ? " + " : "", segment->blocks);
+        call->arg_bytes += segment->arg_bytes;
+        call->stack = segment->stack > call->stack ? segment->stack : call->stack;
+        tlmc_strbuf_printf(&call->fields, "    struct %s_args %s;\n", segment->name,
+                           segment->member);
+        tlmc_strbuf_printf(&call->inits, "%s.%s = { %s }", i ? ", " : "", segment->member,
+                           segment->inits);
     }
-    call->shape = parts->list.items[0].shape;
+    call->shape = segments->list.items[0].shape;
     tlmc_call_run(call, base, tlmc_emit_printf(e, "%s: side by side in one launch", ops), text,
                   (struct tlmc_geometry){ "", blocks, 0 });
 }

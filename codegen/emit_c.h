@@ -72,7 +72,7 @@ struct tlmc_emit {
     struct tlmc_names names; /* file scope of NAME.c */
     struct tlmc_symtab body_keys;
     TLMC_VEC(struct tlmc_emit_body) bodies;
-    TLMC_VEC(struct tlmc_emit_body) parts; /* CUDA: bodies that stand in kernels of several */
+    TLMC_VEC(struct tlmc_emit_body) segments; /* CUDA: bodies in kernels of several calls */
     TLMC_VEC(struct tlmc_emit_table) tables_made;
     struct tlmc_writer rows;    /* of the table of parameters */
     uint32_t param_count;       /* module params that this emission has */
@@ -174,19 +174,20 @@ struct tlmc_call {
     const char *shape;         /* for the body's name: "25x8" */
     uint32_t arg_bytes;        /* of the fields so far */
     uint32_t stack;            /* CUDA: bytes a thread of the kernel may have there */
-    struct tlmc_parts *parts;  /* CUDA: the launch that this call becomes a part of; NULL: none */
-    bool by_block; /* its kernel takes the number of the block: its blocks can stand in one */
+    struct tlmc_segments
+        *segments; /* CUDA: the launch that this call joins; NULL: one of its own */
+    bool by_block; /* its kernel takes the number of the block: it can be a segment of a launch */
 };
 
-struct tlmc_part { /* a call whose blocks stand beside those of others */
+struct tlmc_segment { /* a call whose blocks stand beside those of others */
     const char *op, *shape;
     const char *name;   /* of its body */
     const char *member; /* of the kernel's struct: its operands */
     const char *blocks, *inits;
-    uint32_t arg_bytes;
+    uint32_t arg_bytes, stack;
 };
-struct tlmc_parts {
-    TLMC_VEC(struct tlmc_part) list;
+struct tlmc_segments {
+    TLMC_VEC(struct tlmc_segment) list;
 };
 
 /* How a kernel is run: the items of its loop on the CPU, the blocks of its launch on CUDA, and
@@ -198,6 +199,8 @@ struct tlmc_geometry {
 
 void tlmc_call_begin(struct tlmc_call *call, struct tlmc_emit *e, struct tlmc_emit_form *form,
                      const struct tlmc_step *step);
+/* To the step's n-th node. */
+void tlmc_call_node(struct tlmc_call *call, uint32_t n);
 void tlmc_call_end(struct tlmc_call *call);
 /* A member of the args struct, `ctype` with its star; given as `text` by the entry point. */
 void tlmc_call_field(struct tlmc_call *call, const char *ctype, const char *name, const char *text);
@@ -217,8 +220,8 @@ const char *tlmc_call_symbol(struct tlmc_call *call);
 /* The body (made once for all steps of the same text) and the statement that runs it. */
 void tlmc_call_run(struct tlmc_call *call, const char *base, const char *comment, const char *text,
                    struct tlmc_geometry geometry);
-/* CUDA, calls side by side: the kernel of all parts and the statement that launches it. */
-void tlmc_call_run_parts(struct tlmc_call *call);
+/* CUDA, calls side by side: the kernel of all segments and the statement that launches it. */
+void tlmc_call_run_segments(struct tlmc_call *call);
 
 /* ---- emit_rates.c: what a model with optimizer groups has for their learning rates */
 bool tlmc_emit_has_rates(const struct tlmc_emit *e);
@@ -269,6 +272,9 @@ void tlmc_emit_head(struct tlmc_emit *e, const char *what, struct tlmc_strbuf *o
 uint64_t tlmc_emit_digest(const struct tlmc_emit *e);
 
 /* ---- emit_io.c: public tensors */
+/* Functions of a training form besides its forward pass: NAME_train_backward, ... */
+enum { TLMC_TRAINING_CALLS = 4 };
+extern const char *const tlmc_training_calls[TLMC_TRAINING_CALLS];
 const tlmc_io_vec *tlmc_emit_ios(const struct tlmc_form *form, enum tlmc_io_kind kind);
 /* Public accessor of one: "quickstart_mlp_train_target_y". */
 const char *tlmc_emit_accessor(struct tlmc_emit *e, const struct tlmc_emit_form *form,

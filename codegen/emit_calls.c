@@ -242,15 +242,14 @@ static const char *fill(struct tlmc_call *call, const char *arguments, const cha
                             hole + strlen(name));
 }
 
-/* What rows name: the attribute eps; the number of the block, where the kernel's blocks can stand
-   in a launch with others. */
+/* What rows name: the attribute eps; the number of the block, where the call can be a segment of a
+   launch. */
 static const char *fill_arguments(struct tlmc_call *call, const char *arguments)
 {
-    call->by_block = strstr(arguments, "%{block}") != NULL;
     arguments = fill(call, arguments, "%{block}",
-                     !call->e->cuda ? ""
-                     : call->parts  ? "block, "
-                                    : "blockIdx.x, ");
+                     !call->e->cuda   ? ""
+                     : call->segments ? "block, "
+                                      : "blockIdx.x, ");
     if (strstr(arguments, "%{eps}"))
         arguments = fill(call, arguments, "%{eps}", float_attr(call, TLMC_A_EPS));
     return arguments;
@@ -269,6 +268,7 @@ void tlmc_emit_row(struct tlmc_call *call)
         run_in_chunks(call, row);
         return;
     }
+    call->by_block = strstr(row->arguments, "%{block}") != NULL;
     fields(call, row->results, true);
     fields(call, row->operands, false);
     how = declare_sizes(call, row, row->cost * (double)tlmc_type_count(input_type(call, row->of)));

@@ -253,18 +253,17 @@ const char *tlmc_cuda_form(struct tlmc_emit *e, const struct tlmc_emit_form *for
 
 static void put_phases(struct tlmc_emit *e, struct tlmc_writer *w)
 {
-    static const char *const training[] = { "backward", "accumulate", "step", "batch" };
-
-    tlmc_write(w, "/* Each phase is captured once and launched as a graph. */\n"
+    tlmc_write(w, "/* What each run function launches is captured once, as a graph. */\n"
                   "enum {\n");
     for (uint32_t f = 0; f < e->form_count; f++) {
         const struct tlmc_emit_form *form = &e->forms[f];
 
         tlmc_write(w, "    %{phase},\n", "phase",
                    tlmc_cuda_phase(e, form->run + strlen(e->model) + 1));
-        for (int i = 0; form->form->mode == TLMC_TRAIN && i < 4; i++)
+        for (int i = 0; form->form->mode == TLMC_TRAIN && i < TLMC_TRAINING_CALLS; i++)
             tlmc_write(w, "    %{phase},\n", "phase",
-                       tlmc_cuda_phase(e, tlmc_emit_printf(e, "%s_%s", form->label, training[i])));
+                       tlmc_cuda_phase(e, tlmc_emit_printf(e, "%s_%s", form->label,
+                                                           tlmc_training_calls[i])));
     }
     tlmc_write(w, "    PHASES\n"
                   "};\n\n");

@@ -77,9 +77,10 @@ static void put_training(struct tlmc_emit *e, struct tlmc_writer *w,
         w, tlmc_emit_printf(
                e,
                "Training: fill the inputs, forward, backward (overwrites the gradients)%s, step.  "
-               "Another form that runs in between uses the same memory.  batch: %s as one call%s.",
-               accumulates ? ", accumulate" : "", accumulates ? "all but the step" : "the three",
-               e->cuda ? " and one captured graph" : ""));
+               "Another form that runs in between uses the same memory.  batch: %s in one call%s.",
+               accumulates ? ", accumulate" : "",
+               accumulates ? "all but the step" : "the three, whose numbers are filled before,",
+               e->cuda ? " and, unless no_graph is set, one captured graph" : ""));
     tlmc_write(w,
                "tlm_status %{model}_%{label}_forward(%{model} *m);\n"
                "tlm_status %{model}_%{label}_backward(%{model} *m);\n",

@@ -50,12 +50,14 @@ static void claim(struct tlmc_emit *e, struct tlmc_symtab *seen, const char *nam
     e->failed = true;
 }
 
+const char *const tlmc_training_calls[TLMC_TRAINING_CALLS] = { "backward", "accumulate", "step",
+                                                               "batch" };
+
 void tlmc_emit_claim_names(struct tlmc_emit *e)
 {
     static const char *const macros[] = {
         "ABI", "WEIGHTS_BYTES", "STATE_BYTES", "ACTIVATIONS_BYTES", "ALIGN", "MAX_THREADS", "H"
     };
-    static const char *const steps[] = { "backward", "accumulate", "step", "batch" };
     const struct tlmc_span nowhere = { 0 };
     struct tlmc_symtab seen;
 
@@ -73,8 +75,9 @@ void tlmc_emit_claim_names(struct tlmc_emit *e)
                       tlmc_emit_accessor(e, form, (enum tlmc_io_kind)kind, &ios->items[i]),
                       ios->items[i].span);
         }
-        for (size_t i = 0; form->form->mode == TLMC_TRAIN && i < sizeof steps / sizeof *steps; i++)
-            claim(e, &seen, tlmc_emit_printf(e, "%s%s", form->prefix, steps[i]), nowhere);
+        for (int i = 0; form->form->mode == TLMC_TRAIN && i < TLMC_TRAINING_CALLS; i++)
+            claim(e, &seen, tlmc_emit_printf(e, "%s%s", form->prefix, tlmc_training_calls[i]),
+                  nowhere);
     }
     for (uint32_t f = 0; f < e->form_count; f++) {
         const tlmc_io_vec *outputs = &e->forms[f].form->outputs;

@@ -1,7 +1,8 @@
-/* Entry points: one function for each phase of a form, one statement a plan step, read from top to
-   bottom.  Before a step stands what it is: its number in the plan, nodes, place in the source,
-   capsules and their trust, values with their shapes.  A function begins with the pointers it uses.
-   More than STEPS_A_FUNCTION steps are cut into parts at changes of scope. */
+/* Entry points: one function for each phase of a form and, in training, one for a whole batch; one
+   statement a plan step, read from top to bottom.  Before a step stands what it is: its number in
+   the plan, nodes, place in the source, capsules and their trust, values with their shapes.  A
+   function begins with the pointers it uses. More than STEPS_A_FUNCTION steps are cut into parts at
+   changes of scope. */
 #include "emit_c.h"
 
 #include "bind.h"
@@ -97,7 +98,7 @@ static void call_values(struct tlmc_emit *e, const struct tlmc_emit_form *form,
     }
 }
 
-/* Of a loop over several nodes: its pointers, then the numbers in its body. */
+/* Of several nodes in one statement: its pointers, then the numbers in its body. */
 static void loop_values(struct tlmc_emit *e, const struct tlmc_emit_form *form,
                         const struct tlmc_step *step, struct values *reads, struct values *writes)
 {
@@ -218,37 +219,33 @@ static bool emit_node(struct tlmc_call *call, uint32_t n)
 {
     struct tlmc_handler handler;
 
-    call->node = &call->form->graph->nodes[call->step->nodes[n]];
-    call->capsule = call->form->plan->choice[call->step->nodes[n]];
-    TLMC_CHECK(call->capsule != NULL);
+    tlmc_call_node(call, n);
     if (call->capsule->abi == TLMC_ABI_CALL) {
         tlmc_emit_user_call(call);
         return true;
     }
     if (!bind(call->e, call, &handler))
         return false;
-    if (handler.emit)
+    if (handler.emit) {
         need_header(call, &handler);
-    if (!handler.emit)
-        tlmc_emit_pointwise(call->e, call->form, call->step);
-    else if (call->step->kind == TLMC_STEP_UPDATES)
-        tlmc_emit_updates(call->e, call->form, call->step);
-    else
         handler.emit(call);
+    } else {
+        tlmc_emit_pointwise(call->e, call->form, call->step);
+    }
     return true;
 }
 
 /* Several calls: one launch on CUDA. */
 static void emit_launch(struct tlmc_call *call)
 {
-    struct tlmc_parts parts = { 0 };
+    struct tlmc_segments segments = { 0 };
 
     for (uint32_t n = 0; n < call->step->node_count; n++) {
-        call->parts = call->e->cuda ? &parts : NULL;
+        call->segments = call->e->cuda ? &segments : NULL;
         call->by_block = false;
         if (!emit_node(call, n))
             return;
-        if (call->e->cuda && !(call->by_block && parts.list.count == n + 1)) {
+        if (call->e->cuda && !(call->by_block && segments.list.count == n + 1)) {
             tlmc_emit_refuse(call->e, call->node,
                              "capsule '%s' fuses launch, but its kernel cannot be part of one",
                              call->capsule->name);
@@ -256,7 +253,21 @@ static void emit_launch(struct tlmc_call *call)
         }
     }
     if (call->e->cuda)
-        tlmc_call_run_parts(call);
+        tlmc_call_run_segments(call);
+}
+
+/* One kernel for all of them, or a user's for each. */
+static void emit_updates(struct tlmc_call *call)
+{
+    struct tlmc_handler handler;
+
+    if (call->capsule->abi == TLMC_ABI_CALL) {
+        for (uint32_t n = 0; n < call->step->node_count; n++)
+            emit_node(call, n);
+    } else if (bind(call->e, call, &handler)) {
+        need_header(call, &handler);
+        tlmc_emit_updates(call->e, call->form, call->step);
+    }
 }
 
 static void emit_call(struct tlmc_emit *e, struct tlmc_emit_form *form,
@@ -265,11 +276,10 @@ static void emit_call(struct tlmc_emit *e, struct tlmc_emit_form *form,
     struct tlmc_call call;
 
     tlmc_call_begin(&call, e, form, step);
-    if (step->kind == TLMC_STEP_CALL && step->node_count > 1)
+    if (step->kind == TLMC_STEP_UPDATES)
+        emit_updates(&call);
+    else if (step->node_count > 1)
         emit_launch(&call);
-    else if (call.capsule->abi == TLMC_ABI_CALL)
-        for (uint32_t n = 0; n < step->node_count; n++) /* several: updates */
-            emit_node(&call, n);
     else
         emit_node(&call, 0);
     tlmc_call_end(&call);
@@ -542,7 +552,7 @@ static const char *order_check(struct tlmc_emit *e, const char *prefix, const ch
 }
 
 /* "m->runs[FORM_TRAIN]++": after a run that drew; "" after others. */
-static const char *draws_are_used(struct tlmc_emit *e, const struct tlmc_emit_form *form)
+static const char *next_run_text(struct tlmc_emit *e, const struct tlmc_emit_form *form)
 {
     return form->draws ? tlmc_emit_printf(e, "m->runs[FORM_%s]++; /* the next run draws anew */\n",
                                           tlmc_names_upper(e->arena, form->label))
@@ -564,14 +574,15 @@ static const char *update_comment(struct tlmc_emit *e, bool accumulates)
 /* The calls of one batch as one: forward, backward and the last, which makes the step unless
    several batches do.  On CUDA one graph. */
 static void emit_batch(struct tlmc_emit *e, struct tlmc_emit_form *form,
-                       const struct phase *forward, bool steps, const char *const calls[3])
+                       const struct phase *forward, bool accumulates, const char *const calls[3])
 {
     const struct phase batch = { .name = tlmc_emit_printf(e, "%s_%s_batch", e->model, form->label),
-                                 .comment = steps ? "Forward, backward and step in one call."
-                                                  : "Forward, backward and accumulate in one call.",
+                                 .comment = accumulates
+                                                ? "Forward, backward and accumulate in one call."
+                                                : "Forward, backward and step in one call.",
                                  .before = forward->before,
-                                 .after = tlmc_emit_printf(e, "%s%s", draws_are_used(e, form),
-                                                           steps ? "m->rt.step++;\n" : "") };
+                                 .after = tlmc_emit_printf(e, "%s%s", next_run_text(e, form),
+                                                           accumulates ? "" : "m->rt.step++;\n") };
     const char *enqueue = e->cuda ? enqueue_name(e, &batch) : NULL;
     struct tlmc_writer out;
 
@@ -593,8 +604,8 @@ static void emit_batch(struct tlmc_emit *e, struct tlmc_emit_form *form,
                "forward", calls[0], "backward", calls[1], "last", calls[2]);
     tlmc_writer_end(&out);
     if (e->cuda)
-        put_cuda_run(e, &batch, tlmc_cuda_form(e, form), steps && e->module->scalars.count > 0,
-                     true, enqueue);
+        put_cuda_run(e, &batch, tlmc_cuda_form(e, form),
+                     !accumulates && e->module->scalars.count > 0, true, enqueue);
 }
 
 /* `enqueued`: what runs the forward pass. */
@@ -628,7 +639,7 @@ static void emit_training(struct tlmc_emit *e, struct tlmc_emit_form *form,
     update = emit_phase(e, form, &step);
     if (!accumulates)
         calls[2] = update;
-    emit_batch(e, form, forward, !accumulates, calls);
+    emit_batch(e, form, forward, accumulates, calls);
 }
 
 /* Only a model that trains keeps what was done last. */
@@ -653,7 +664,7 @@ void tlmc_emit_form_functions(struct tlmc_emit *e, struct tlmc_emit_form *form)
     if (form->draws) {
         before = tlmc_emit_printf(e, "%sm->rt.run = m->runs[FORM_%s];\n", before,
                                   tlmc_names_upper(e->arena, form->label));
-        after = tlmc_emit_printf(e, "%s%s", draws_are_used(e, form), after);
+        after = tlmc_emit_printf(e, "%s%s", next_run_text(e, form), after);
     }
     const struct phase forward = { TLMC_FORWARD, form->run, comment, before, after };
     const char *enqueued = emit_phase(e, form, &forward);

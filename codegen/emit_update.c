@@ -1,8 +1,8 @@
 /* Updates: nodes that write a leaf in place.  On the CPU the nodes of one kind, with the same
-   options and scalars, become one loop over a constant table of offsets, parallel over the elements
-   of each tensor; on CUDA all kinds of a step become one launch, whose blocks find their tensor in
-   the table and there its kind.  In: a step of UPDATE nodes.  Out: tables, bodies, loops or the
-   launch. */
+   options and scalars and the same operands left out, become one loop over a constant table of
+   offsets, parallel over the elements of each tensor; on CUDA all kinds of a step become one
+   launch, whose blocks find their tensor in the table and there its kind.  In: a step of UPDATE
+   nodes.  Out: tables, bodies, loops or the launch. */
 #include "emit_c.h"
 #include "emit_calls.h"
 #include "literal.h"

@@ -22,10 +22,10 @@
     static __device__ __forceinline__ void name##_body(const struct name##_args *m)
 #endif
 
-/* TLM_PART(part_softmax) { ... }: the same for some of a kernel's blocks; `block` is the number
-   among them. */
-#ifndef TLM_PART
-#define TLM_PART(name) \
+/* TLM_SEGMENT(segment_rows) { ... }: the same for some of a kernel's blocks; `block` is the number
+   of this one among them. */
+#ifndef TLM_SEGMENT
+#define TLM_SEGMENT(name) \
     static __device__ __forceinline__ void name(const struct name##_args *m, const uint32_t block)
 #endif
 

@@ -1,6 +1,6 @@
 /* layer_norm over rows of `cols` elements: y, mean, rstd in one kernel; the gradient of x (by rows)
-   and those of weight and bias (by columns), which share a launch: their first argument is the
-   number of the block among those of its gradient.  mean = tree64(x) / n; variance = tree64((x -
+   and those of weight and bias (by columns), which can share a launch: `block` is the number
+   of this block among those of its gradient.  mean = tree64(x) / n; variance = tree64((x -
    mean)^2) / n, two-pass; rstd = 1 / sqrt(variance + eps); y = fma((x - mean) * rstd, weight,
    bias).  Empty rows give mean NaN. */
 #ifndef TLMK_NORM_CUH

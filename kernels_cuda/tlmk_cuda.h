@@ -21,7 +21,7 @@
 
    T is f32, i32 or bool (float, int32_t, uint8_t).
 
-   device.cuh   tlm_thread(), TLM_KERNEL, TLM_SHARED
+   device.cuh   tlm_thread(), TLM_KERNEL, TLM_SEGMENT, TLM_SHARED
    rows.cuh, columns.cuh   what row and column kernels are made of
    copy.cuh
      tlmk_T_copy__cuda_strided(T *y, const T *x, int rank, dims, strides, uint64_t offset, n)

@@ -6,19 +6,19 @@
    made in an earlier step; so nodes move only to earlier steps, never past what they read.  A
    broadcast that only loops read is repeated in each of them and never stored.  A permute of the
    last two axes is folded into the matmuls that accept it.  Calls that read one value and do not
-   wait for each other share a launch when both kernels allow it.  Updates run at the end of their
-   phase, those of one kernel together, in it those of one kind next to each other.  A profile with
-   singleton lowering gets one node a step. Grouping never moves a rounding point: each node keeps
-   its formula, its capsule and its arithmetic. */
+   wait for each other share a launch when their kernels allow it (horizontal fusion).  Updates run
+   at the end of their phase, those of one kernel together, in it those of one kind next to each
+   other, one from a constant apart.  A profile with singleton lowering gets one node a step.
+   Grouping never moves a rounding point: each node keeps its formula, its capsule and its
+   arithmetic. */
 #include "plan_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    LOOP_MAX = 64,  /* nodes of a loop: bounds live locals and the size of a function */
-    LAUNCH_MAX = 4, /* calls of a launch: each block passes the first blocks of those before */
-    NEAR = 12       /* steps that a node may move up: farther, its result would live too long */
+    LOOP_MAX = 64, /* nodes of a loop: bounds live locals and the size of a function */
+    NEAR = 12      /* steps that a node may move up: farther, its result would live too long */
 };
 
 struct draft { /* a step being built */
@@ -209,6 +209,19 @@ static void add_call_alone(struct grouping *g, uint32_t node)
     }
 }
 
+/* A near step of this kind, in the node's phase, of its provider, with room for one more. */
+static bool fits_step(const struct grouping *g, uint32_t node, uint32_t step,
+                      enum tlmc_step_kind kind, uint32_t most)
+{
+    const struct draft *draft = step < g->drafts.count ? &g->drafts.items[step] : NULL;
+    const struct tlmc_capsule *const *choice = g->form->choice;
+
+    return draft && g->drafts.count - step <= NEAR && draft->step.kind == kind &&
+           draft->step.phase == node_of(g, node)->phase && draft->nodes.count < most &&
+           choice[draft->nodes.items[0]] && choice[node] &&
+           choice[draft->nodes.items[0]]->provider == choice[node]->provider;
+}
+
 /* ---- calls side by side */
 
 static bool reads(const struct tlmc_node *node, uint32_t value)
@@ -246,22 +259,19 @@ static bool may_share_launch(const struct grouping *g, uint32_t node)
            tlmc_workspace_bytes(k, g->graph, node) == 0;
 }
 
-/* The last step that is a launch which this call may join; TLMC_NONE: none. */
+/* The last step of calls that this one may join; TLMC_NONE: none. */
 static uint32_t launch_for(const struct grouping *g, uint32_t node)
 {
-    uint32_t least = 0, s, i;
+    uint32_t least = g->drafts.count > NEAR ? g->drafts.count - NEAR : 0, s, i;
 
     for (i = 0; i < node_of(g, node)->input_count; i++)
         if (node_of(g, node)->inputs[i] != TLMC_NONE &&
             g->ready[node_of(g, node)->inputs[i]] > least)
             least = g->ready[node_of(g, node)->inputs[i]];
-    for (s = g->drafts.count; s-- > least && g->drafts.count - s <= NEAR;) {
-        const struct draft *draft = &g->drafts.items[s];
-        const uint32_t first = draft->nodes.items[0];
+    for (s = g->drafts.count; s-- > least;) {
+        const uint32_t first = g->drafts.items[s].nodes.items[0];
 
-        if (draft->step.kind == TLMC_STEP_CALL && draft->step.phase == node_of(g, node)->phase &&
-            draft->nodes.count < LAUNCH_MAX && may_share_launch(g, first) &&
-            g->form->choice[first]->provider == g->form->choice[node]->provider &&
+        if (fits_step(g, node, s, TLMC_STEP_CALL, TLMC_LAUNCH_MAX) && may_share_launch(g, first) &&
             shares_operand(g, node, s))
             return s;
     }
@@ -308,15 +318,9 @@ static uint32_t earliest(const struct grouping *g, uint32_t reader, uint32_t val
 
 static bool fits_loop(const struct grouping *g, uint32_t node, uint32_t step, uint32_t least)
 {
-    const struct draft *draft = step < g->drafts.count ? &g->drafts.items[step] : NULL;
-    const struct tlmc_capsule *const *choice = g->form->choice;
-
-    return draft && step >= least && g->drafts.count - step <= NEAR &&
-           draft->step.kind == TLMC_STEP_POINTWISE &&
-           draft->step.phase == node_of(g, node)->phase && draft->nodes.count < LOOP_MAX &&
-           may_fuse(g, draft->nodes.items[0]) &&
-           choice[draft->nodes.items[0]]->provider == choice[node]->provider &&
-           tlmc_shape_equal(tlmc_value_type(g->graph, draft->shape),
+    return step >= least && fits_step(g, node, step, TLMC_STEP_POINTWISE, LOOP_MAX) &&
+           may_fuse(g, g->drafts.items[step].nodes.items[0]) &&
+           tlmc_shape_equal(tlmc_value_type(g->graph, g->drafts.items[step].shape),
                             tlmc_value_type(g->graph, node_of(g, node)->first_result));
 }
 
@@ -393,8 +397,8 @@ static bool same_scalar(const struct grouping *g, uint32_t a, uint32_t b)
                       tlmc_node_int(x, TLMC_A_SLOT) == tlmc_node_int(y, TLMC_A_SLOT));
 }
 
-/* One launch over a table of tensors can do both: same op, kernel and element type. */
-static bool same_launch(const struct grouping *g, uint32_t a, uint32_t b)
+/* One table of tensors can hold both: same op, kernel and element type. */
+static bool same_table(const struct grouping *g, uint32_t a, uint32_t b)
 {
     const struct tlmc_node *x = node_of(g, a), *y = node_of(g, b);
 
@@ -403,7 +407,7 @@ static bool same_launch(const struct grouping *g, uint32_t a, uint32_t b)
                tlmc_value_type(g->graph, y->inputs[0])->dtype;
 }
 
-/* One call can do both, of those that one launch can: same options and scalars, the same operands
+/* One call can do both, of those that one table holds: same options and scalars, the same operands
    left out. */
 static bool same_kind(const struct grouping *g, uint32_t a, uint32_t b)
 {
@@ -450,7 +454,7 @@ static uint32_t leaf_slot(const struct grouping *g, uint32_t value)
 
 /* A table names tensors by their offsets: constants, as the gradient of a parameter that nothing
    depends on, have none. */
-static bool reads_constant(const struct grouping *g, uint32_t node)
+static bool may_share_table(const struct grouping *g, uint32_t node)
 {
     const struct tlmc_node *n = node_of(g, node);
     uint32_t i;
@@ -458,8 +462,8 @@ static bool reads_constant(const struct grouping *g, uint32_t node)
     for (i = 0; i < n->input_count; i++)
         if (n->inputs[i] != TLMC_NONE && operand_letter(n->op, i) == 't' &&
             maker_of(g, n->inputs[i])->op == TLMC_OP_CONST)
-            return true;
-    return false;
+            return false;
+    return g->coalesced;
 }
 
 /* An update may move before those that stand in later steps unless one of them reads what it
@@ -481,12 +485,12 @@ static bool update_fits(const struct grouping *g, uint32_t node, uint32_t step)
 static void add_update(struct grouping *g, uint32_t node, uint32_t first_step)
 {
     const struct tlmc_node *n = node_of(g, node);
-    const bool alone = !g->coalesced || reads_constant(g, node);
+    const bool alone = !may_share_table(g, node);
     uint32_t step = TLMC_NONE, s, i;
 
     for (s = first_step; s < g->drafts.count && step == TLMC_NONE && !alone; s++)
-        if (same_launch(g, g->drafts.items[s].nodes.items[0], node) &&
-            !reads_constant(g, g->drafts.items[s].nodes.items[0]) && update_fits(g, node, s))
+        if (may_share_table(g, g->drafts.items[s].nodes.items[0]) &&
+            same_table(g, g->drafts.items[s].nodes.items[0], node) && update_fits(g, node, s))
             step = s;
     if (step == TLMC_NONE)
         step = new_step(g, TLMC_STEP_UPDATES, node);

@@ -47,6 +47,9 @@ enum tlmc_step_kind {
                             a loop or a launch */
 };
 
+/* Calls of one launch: each block passes the first blocks of those before its own. */
+enum { TLMC_LAUNCH_MAX = 4 };
+
 struct tlmc_step {
     enum tlmc_step_kind kind;
     enum tlmc_phase phase;

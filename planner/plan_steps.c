@@ -182,13 +182,29 @@ static void print_ops(const struct tlmc_graph *graph, const struct tlmc_step *st
     tlmc_strbuf_char(out, ')');
 }
 
+/* Of calls that share a launch each capsule counts, of other groups the first stands for all. */
+static uint32_t capsules_of(const struct tlmc_plan_form *form, const struct tlmc_step *step,
+                            uint32_t *nodes)
+{
+    uint32_t count = 0, i, k;
+
+    for (i = 0; i < (step->kind == TLMC_STEP_CALL ? step->node_count : 1); i++) {
+        for (k = 0; k < count && form->choice[nodes[k]] != form->choice[step->nodes[i]]; k++)
+            continue;
+        if (k == count && count < TLMC_LAUNCH_MAX)
+            nodes[count++] = step->nodes[i];
+    }
+    return count;
+}
+
 static void print_step(const struct tlmc_plan *plan, const struct tlmc_plan_form *form, uint32_t s,
                        const struct tlmc_report_options *options, struct tlmc_strbuf *out)
 {
     const struct tlmc_graph *graph = form->form->graph;
     const struct tlmc_step *step = &form->steps[s];
     const struct tlmc_node *first = &graph->nodes[step->nodes[0]];
-    const struct tlmc_capsule *k = form->choice[step->nodes[0]];
+    uint32_t nodes[TLMC_LAUNCH_MAX], i;
+    const uint32_t count = capsules_of(form, step, nodes);
     const struct tlmc_refusal *r;
 
     tlmc_strbuf_printf(out, "  s%u ", s);
@@ -198,8 +214,13 @@ static void print_step(const struct tlmc_plan *plan, const struct tlmc_plan_form
 
         tlmc_strbuf_printf(out, "  %u:%u", place.line, place.column);
     }
-    tlmc_strbuf_printf(out, "  %s %s ", k ? k->name : "no capsule",
-                       k ? tlmc_trust_name(k->trust) : "-");
+    for (i = 0; i < count; i++) {
+        const struct tlmc_capsule *k = form->choice[nodes[i]];
+
+        tlmc_strbuf_printf(out, "%s%s %s", i ? ", " : "  ", k ? k->name : "no capsule",
+                           k ? tlmc_trust_name(k->trust) : "-");
+    }
+    tlmc_strbuf_char(out, ' ');
     print_operands(form, step, out);
     print_results(form, step, out);
     if (step->workspace_bytes)
@@ -209,8 +230,9 @@ static void print_step(const struct tlmc_plan *plan, const struct tlmc_plan_form
     tlmc_strbuf_char(out, '\n');
     if (!options->explain)
         return;
-    for (r = form->refusals[step->nodes[0]]; r->capsule; r++)
-        tlmc_strbuf_printf(out, "     %s refused: %s\n", r->capsule->name, r->text);
+    for (i = 0; i < count; i++)
+        for (r = form->refusals[nodes[i]]; r->capsule; r++)
+            tlmc_strbuf_printf(out, "     %s refused: %s\n", r->capsule->name, r->text);
 }
 
 void tlmc_report_steps(const struct tlmc_plan *plan, const struct tlmc_plan_form *form,

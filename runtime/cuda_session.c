@@ -1,4 +1,4 @@
-/* Runs of an emitted model on its session: staging, one stream, a captured graph for each phase,
+/* Runs of an emitted model on its session: staging, one stream, a captured graph for each function,
    the fault of the device, and who owns weights and state.
 
    Nothing waits but tlm_cuda_wait and tlm_cuda_fetch; tlm_cuda_run does only for staging memory
@@ -327,7 +327,8 @@ tlm_status tlm_cuda_run(tlm_cuda *cuda, tlm_rt *rt, uint32_t phase, uint32_t for
         TLM_TRY(run_take_slot(cuda, rt));
     /* An earlier fault is seen here as soon as it was copied.  A slot is free again when the run
        that used it before, two staged runs ago, has begun: so at most three staged runs late, in
-       training in the update of the next step.  Updates behind the fault did nothing. */
+       training in the update of the next step, with train_batch in the third batch after.  Updates
+       behind the fault did nothing. */
     if (session->fault[0] != 0)
         TLM_TRY(run_settle(cuda, rt));
     TLM_TRY(run_take_blocks(cuda, rt));

@@ -103,7 +103,7 @@ typedef struct tlm_param {
     uint32_t dims[TLM_MAX_RANK];
     size_t count;          /* elements */
     void *data;            /* in the weights or state block */
-    const float *gradient; /* of the last NAME_train_backward; NULL: not trained */
+    const float *gradient; /* of the last NAME_train_backward, not of a _batch; NULL: not trained */
     tlm_param_kind kind;
     uint32_t trainable; /* 0: frozen or not a parameter */
 } tlm_param;

@@ -197,10 +197,10 @@ enum { TLM_CUDA_NO_FORM = 0xffff };
 tlm_status tlm_cuda_run(tlm_cuda *cuda, tlm_rt *rt, uint32_t phase, uint32_t form,
                         const float *scalars, tlm_cuda_enqueue *enqueue, void *model);
 /* In an enqueue function.  upload: staging -> device, of the step's block and the form's inputs,
-   the form that the run was given, before anything else (of no form, after one: it is up already);
-   download: device -> staging, of the fault
-   and the form's outputs.  A captured upload is kept beside the graph and done anew before each
-   launch of it, so that its staging memory is known to be free again. */
+   the form that the run was given, before anything else; a later upload of TLM_CUDA_NO_FORM in the
+   same run does nothing: the step's block is there.  download: device -> staging, of the fault and
+   the form's outputs.  A captured upload is kept beside the graph and done anew before each launch
+   of it, so that its staging memory is known to be free again. */
 tlm_status tlm_cuda_upload(tlm_cuda *cuda, tlm_rt *rt, uint32_t form);
 tlm_status tlm_cuda_download(tlm_cuda *cuda, tlm_rt *rt, uint32_t form);
 /* 0 blocks: nothing is launched. */

@@ -130,7 +130,8 @@ typedef struct tlm_train {
     tlm_status (*step)(void *model); /* clip and optimizer, from the gradients (or their sums) */
     tlm_status (*train_batch)(
         void *model); /* forward, backward, then accumulate_step or, without one, step */
-    float *(*scalar_block)(void *model); /* scalar_count floats, filled before step */
+    float *(*scalar_block)(
+        void *model); /* scalar_count floats, filled before the call that makes the step */
 } tlm_train;
 
 typedef struct tlm_generate {

@@ -216,13 +216,13 @@ static bool train_at_once(const struct tlm_training *t)
     return tlm_session_on_device(t->session) && !t->session->flags->profile;
 }
 
-static void train_fill_scalars(struct tlm_training *t)
+/* Does a batch's one call make the step? */
+static bool train_batch_steps(const struct tlm_training *t)
 {
-    if (t->train->scalar_count > 0)
-        tlm_scalars_next(&t->scalars, t->step, t->train->scalar_block(t->session->model));
+    return train_at_once(t) && !t->train->accumulate_step;
 }
 
-/* One batch forward and backward; at once also its update, unless several make a step. */
+/* One batch forward and backward; at once also what follows. */
 static tlm_status train_batch(struct tlm_training *t, double share)
 {
     struct tlm_session *const session = t->session;
@@ -234,8 +234,6 @@ static tlm_status train_batch(struct tlm_training *t, double share)
     tlm_feed_rows(session, train->form, &t->data, t->batch_rows, train->batch);
     now = tlm_session_phase(session, TLM_PHASE_DATA, now);
     if (train_at_once(t)) {
-        if (!train->accumulate_step)
-            train_fill_scalars(t);
         status = tlm_session_check(session, train->train_batch(session->model));
         return status == TLM_OK ? train_add_losses(t, share) : status;
     }
@@ -262,6 +260,8 @@ tlm_status tlm_training_step(struct tlm_training *t)
     if (t->look)
         memset(t->losses, 0, train->form->loss_count * sizeof *t->losses);
     session->program->set_step(session->model, t->step);
+    if (train->scalar_count > 0)
+        tlm_scalars_next(&t->scalars, t->step, train->scalar_block(session->model));
     for (uint64_t i = 0; status == TLM_OK && i < batches; i++)
         status = train_batch(t, 1.0 / (double)batches);
     if (status != TLM_OK)
@@ -271,10 +271,8 @@ tlm_status tlm_training_step(struct tlm_training *t)
     for (uint32_t i = 0; t->look && i < train->form->loss_count; i++)
         t->loss += t->losses[i];
     now = tlm_seconds();
-    if (train->accumulate_step || !train_at_once(t)) {
-        train_fill_scalars(t);
+    if (!train_batch_steps(t))
         status = tlm_session_check(session, train->step(session->model));
-    }
     t->step++;
     session->program->set_step(session->model, t->step);
     return status == TLM_OK ? train_phase(t, TLM_PHASE_UPDATE, &now) : status;

@@ -83,14 +83,11 @@ static tlm_status step(struct bench *b)
     const uint64_t number = b->program->get_step(b->model);
     tlm_status status = TLM_OK;
 
-    for (int64_t i = 0; status == TLM_OK && i < b->micro_batches; i++) {
-        status = micro_batch(b);
-        if (status == TLM_OK && train->accumulate_step)
-            status = train->accumulate_step(b->model);
-    }
     if (train->scalar_count > 0)
         tlm_scalars_next(&b->scalars, number, train->scalar_block(b->model));
-    return status == TLM_OK ? train->step(b->model) : status;
+    for (int64_t i = 0; status == TLM_OK && i < b->micro_batches; i++)
+        status = train->train_batch(b->model);
+    return status == TLM_OK && train->accumulate_step ? train->step(b->model) : status;
 }
 
 static tlm_status forward(struct bench *b)

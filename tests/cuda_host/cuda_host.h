@@ -120,7 +120,7 @@ TLM_HOST_HIDDEN void tlm_host_trap(const char *file, unsigned line) __attribute_
     }                                                                                  \
     static void name##_body(const struct name##_args *m)
 
-#define TLM_PART(name) static void name(const struct name##_args *m, const uint32_t block)
+#define TLM_SEGMENT(name) static void name(const struct name##_args *m, const uint32_t block)
 
 /* A reference to an array, so that sizeof and the bounds of the type stay. */
 #define TLM_SHARED(type, name, count)                                          \

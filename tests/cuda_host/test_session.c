@@ -47,7 +47,7 @@ enum {
     KERNEL_toy_trap
 };
 enum { FORM_TRAIN, FORM_INFER, FORMS };
-enum { PHASE_FORWARD, PHASE_BACKWARD, PHASE_STEP, PHASE_INFER, PHASE_ODD, PHASES };
+enum { PHASE_FORWARD, PHASE_BACKWARD, PHASE_STEP, PHASE_BATCH, PHASE_INFER, PHASE_ODD, PHASES };
 
 static const tlm_cuda_kernel toy_kernels[] = {
     { "toy_check", 256, sizeof(struct toy_check_args) },
@@ -172,6 +172,20 @@ static tlm_status enqueue_step(void *model)
     return TLM_OK;
 }
 
+static tlm_status enqueue_batch(void *model)
+{
+    TLM_TRY(enqueue_forward(model));
+    TLM_TRY(enqueue_backward(model));
+    return enqueue_step(model);
+}
+
+/* The inputs of a form twice in one run. */
+static tlm_status enqueue_inputs_twice(void *model)
+{
+    TLM_TRY(enqueue_forward(model));
+    return enqueue_forward(model);
+}
+
 static tlm_status enqueue_infer(void *model)
 {
     toy *const m = model;
@@ -231,6 +245,14 @@ static tlm_status toy_train_step(toy *m)
 {
     TLM_TRY(
         tlm_cuda_run(&m->cuda, &m->rt, PHASE_STEP, TLM_CUDA_NO_FORM, m->scalars, enqueue_step, m));
+    tlm_cuda_touched(&m->cuda);
+    return TLM_OK;
+}
+
+static tlm_status toy_train_batch(toy *m)
+{
+    m->rt.run++;
+    TLM_TRY(tlm_cuda_run(&m->cuda, &m->rt, PHASE_BATCH, FORM_TRAIN, m->scalars, enqueue_batch, m));
     tlm_cuda_touched(&m->cuda);
     return TLM_OK;
 }
@@ -310,7 +332,7 @@ static void assert_floats(const float *got, const float *wanted, const char *wha
 /* ---- tests */
 
 /* Steps with inputs that change at once after each call, waited for only at the end. */
-static void train_and_compare(int steps, int no_graph, int fetch_between)
+static void train_and_compare(int steps, int no_graph, int fetch_between, int at_once)
 {
     static toy model;
     toy *const m = &model;
@@ -323,10 +345,12 @@ static void train_and_compare(int steps, int no_graph, int fetch_between)
     }
     for (int step = 0; step < steps; step++) {
         toy_fill(m, step);
-        assert_int_equal(toy_train_forward(m), TLM_OK);
+        assert_int_equal(at_once ? toy_train_batch(m) : toy_train_forward(m), TLM_OK);
         memset(m->io + IO_X, 0x7f, TOY_BYTES); /* the staging memory has them */
-        assert_int_equal(toy_train_backward(m), TLM_OK);
-        assert_int_equal(toy_train_step(m), TLM_OK);
+        if (!at_once) {
+            assert_int_equal(toy_train_backward(m), TLM_OK);
+            assert_int_equal(toy_train_step(m), TLM_OK);
+        }
         m->scalars[0] = -7.0f;
         sums_step(&s, step, 3, (uint64_t)step + 1, (float)(step % 3) * 0.5f);
         if (fetch_between && step % 2 == 0)
@@ -350,10 +374,12 @@ static void test_training(void **state)
     (void)state;
     for (uint64_t seed = 0; seed < 8; seed++) {
         tlm_host_defer(seed);
-        train_and_compare(7, 0, 0);
-        train_and_compare(7, 1, 0);
-        train_and_compare(6, 0, 1);
-        train_and_compare(5, 1, 1);
+        for (int at_once = 0; at_once < 2; at_once++) {
+            train_and_compare(7, 0, 0, at_once);
+            train_and_compare(7, 1, 0, at_once);
+            train_and_compare(6, 0, 1, at_once);
+            train_and_compare(5, 1, 1, at_once);
+        }
     }
     tlm_host_defer(0);
 }
@@ -536,7 +562,32 @@ static void test_fault(void **state)
     tlm_host_defer(0);
 }
 
-/* Who never waits hears of a fault from a later run, at most the update of the next step. */
+/* A step in one call is one graph, and its numbers and inputs are brought once. */
+static void test_one_graph(void **state)
+{
+    static toy model;
+    toy *const m = &model;
+
+    (void)state;
+    assert_int_equal(toy_create(m, &toy_needs, 0), TLM_OK);
+    for (int step = 0; step < 3; step++) {
+        if (step == 2)
+            tlm_host_calls_reset();
+        toy_fill(m, step);
+        assert_int_equal(toy_train_batch(m), TLM_OK);
+    }
+    assert_int_equal(tlm_host_calls("cudaGraphLaunch"), 1);
+    assert_int_equal(tlm_host_calls("cudaEventRecord"), 1);
+    assert_int_equal(tlm_host_calls("cudaMemcpyAsync"), 3); /* the step's block, x, index */
+    assert_int_equal(tlm_host_calls("cudaLaunchKernelExC"), 0);
+    assert_int_equal(tlm_host_calls("cudaStreamSynchronize"), 0);
+    assert_int_equal(tlm_cuda_wait(&m->cuda, &m->rt), TLM_OK);
+    tlm_cuda_close(&m->cuda);
+    assert_nothing_held();
+}
+
+/* Who never waits hears of a fault from a later run, at most the update of the next step, or the
+   third batch after. */
 static void test_fault_without_wait(void **state)
 {
     static toy model;
@@ -544,22 +595,24 @@ static void test_fault_without_wait(void **state)
     const int32_t bad = 7;
 
     (void)state;
-    for (uint64_t seed = 0; seed < 8; seed++) {
+    for (uint64_t seed = 0; seed < 16; seed++) {
+        const int at_once = seed >= 8;
         tlm_status status = TLM_OK;
         int runs = 0;
 
-        tlm_host_defer(seed);
+        tlm_host_defer(seed % 8);
         assert_int_equal(toy_create(m, &toy_needs, 0), TLM_OK);
         toy_fill(m, 1);
         memcpy(m->io + IO_INDEX, &bad, sizeof bad);
         while (status == TLM_OK && runs < 9) {
-            status = runs % 3 == 0   ? toy_train_forward(m)
+            status = at_once         ? toy_train_batch(m)
+                     : runs % 3 == 0 ? toy_train_forward(m)
                      : runs % 3 == 1 ? toy_train_backward(m)
                                      : toy_train_step(m);
             runs++;
         }
         assert_int_equal(status, TLM_ERR_INDEX);
-        assert_true(runs > 1 && runs <= 6);
+        assert_true(runs > 1 && runs <= (at_once ? 4 : 6));
         assert_non_null(strstr(m->rt.error, "toy.tlm:2:9: index 7 at position 0"));
         tlm_cuda_close(&m->cuda);
     }
@@ -584,6 +637,9 @@ static void test_failing_enqueue(void **state)
         assert_int_equal(toy_odd(m), TLM_ERR_STATE);
         m->wrong_upload = 0;
         assert_int_equal(toy_odd(m), TLM_OK);
+        assert_int_equal(tlm_cuda_run(&m->cuda, &m->rt, PHASE_BATCH, FORM_TRAIN, NULL,
+                                      enqueue_inputs_twice, m),
+                         TLM_ERR_STATE);
         toy_fill(m, 0);
         assert_int_equal(toy_train_forward(m), TLM_OK);
         assert_int_equal(tlm_cuda_wait(&m->cuda, &m->rt), TLM_OK);
@@ -884,15 +940,15 @@ static void test_every_call_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_training),        cmocka_unit_test(test_no_round_trip),
-        cmocka_unit_test(test_two_forms),       cmocka_unit_test(test_ownership),
-        cmocka_unit_test(test_store),           cmocka_unit_test(test_read_only_weights),
-        cmocka_unit_test(test_fault),           cmocka_unit_test(test_fault_without_wait),
-        cmocka_unit_test(test_failing_enqueue), cmocka_unit_test(test_products),
-        cmocka_unit_test(test_image_choice),    cmocka_unit_test(test_no_image),
-        cmocka_unit_test(test_bad_arithmetic),  cmocka_unit_test(test_deterministic),
-        cmocka_unit_test(test_machine_states),  cmocka_unit_test(test_every_call_fails),
-        cmocka_unit_test(test_broken_device),
+        cmocka_unit_test(test_training),           cmocka_unit_test(test_no_round_trip),
+        cmocka_unit_test(test_one_graph),          cmocka_unit_test(test_two_forms),
+        cmocka_unit_test(test_ownership),          cmocka_unit_test(test_store),
+        cmocka_unit_test(test_read_only_weights),  cmocka_unit_test(test_fault),
+        cmocka_unit_test(test_fault_without_wait), cmocka_unit_test(test_failing_enqueue),
+        cmocka_unit_test(test_products),           cmocka_unit_test(test_image_choice),
+        cmocka_unit_test(test_no_image),           cmocka_unit_test(test_bad_arithmetic),
+        cmocka_unit_test(test_deterministic),      cmocka_unit_test(test_machine_states),
+        cmocka_unit_test(test_every_call_fails),   cmocka_unit_test(test_broken_device),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

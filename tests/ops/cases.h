@@ -71,7 +71,7 @@ struct ops_case {
     bool out_of_range;       /* one index is: the run must be refused */
     ops_compose_fn *compose; /* several ops: the row gives data and tolerance, not the op */
     uint32_t steps;          /* composed: in how many steps the plan must run them */
-    uint32_t launches;       /* on CUDA; 0: in as many */
+    uint32_t launches;       /* those on CUDA, where calls share launches; 0: `steps` */
 };
 
 struct ops_list {

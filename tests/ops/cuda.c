@@ -112,7 +112,6 @@ static bool find_host(void *handle, struct ops_host *host)
            find(handle, "tlm_host_count", &host->count) &&
            find(handle, "tlm_host_text", &host->text) &&
            find(handle, "tlm_host_reset", &host->reset) &&
-           find(handle, "tlm_host_threads", &host->threads) &&
            find(handle, "tlm_host_defer", &host->defer) &&
            find(handle, "tlm_host_forgive", &host->forgive) &&
            find(handle, "tlm_host_capability", &host->capability) &&

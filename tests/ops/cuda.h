@@ -23,7 +23,6 @@ struct ops_host {
     unsigned (*count)(tlm_host_kind kind);
     const char *(*text)(unsigned back);
     void (*reset)(void);
-    unsigned long long (*threads)(void);
     void (*defer)(uint64_t seed);
     void (*forgive)(void);
     void (*capability)(int cc);

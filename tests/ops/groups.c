@@ -1,6 +1,6 @@
 /* Composed cases, one function a graph: what runs in one loop, what is read through a folded
    transpose, what is updated together, what shares a launch.  Each says in how many steps a plan
-   runs it; its bits are those of its nodes one by one. */
+   runs it, on CUDA in how many if those are fewer; its bits are those of its nodes one by one. */
 #include "shapes.h"
 
 #include <string.h>

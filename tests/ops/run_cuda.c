@@ -6,8 +6,7 @@
 
      run_cuda OP|groups/KIND DIR [layer]        layer: plain, checked, ptx; all without it
 
-   A case of many threads runs in fewer schedules, and not at all in the slow layers: those are
-   counted as skipped.  Every case runs in the plain layer. */
+   Every case runs in every layer and in each of its schedules. */
 #include "compare.h"
 #include "cuda.h"
 
@@ -20,12 +19,7 @@
 
 #include <cmocka.h>
 
-enum {
-    MANY_THREADS = 60000,  /* of a run: more than two schedules would take seconds */
-    MOST_CHECKED = 400000, /* the checker takes some microseconds a thread */
-    MOST_PTX = 30000,
-    MAX_TESTS = (2 + OPS_LAYERS + OPS_PTX_ARCHS) * OPS_MAX_CASES
-};
+enum { MAX_TESTS = (2 + OPS_LAYERS + OPS_PTX_ARCHS) * OPS_MAX_CASES };
 
 /* The first two differ in everything. */
 static const struct ops_how plain_runs[] = {
@@ -41,8 +35,6 @@ struct suite {
     struct ops_list *list;
     struct ops_program emitted, cpu; /* the steps; for messages, where there is one */
     struct ops_cuda layers[OPS_LAYERS];
-    unsigned long long threads[OPS_MAX_CASES]; /* of a run in the plain layer */
-    bool measured[OPS_MAX_CASES];
 };
 
 struct one {
@@ -107,58 +99,28 @@ static void run_all(const struct one *one, enum ops_layer layer, const struct op
 
 /* ---- the layers */
 
-static unsigned long long threads_of(const struct one *one)
-{
-    struct suite *suite = one->suite;
-    struct ops_cuda *plain = &suite->layers[OPS_LAYER_PLAIN];
-    const uint32_t i = one->index;
-
-    if (!suite->measured[i]) {
-        const unsigned long long before = plain->host.threads();
-        const char *report;
-        struct ops_outcome o = ops_cuda_run(plain, suite->list, i, plain_runs[0], &report);
-
-        ops_outcome_free(&o);
-        suite->threads[i] = plain->host.threads() - before;
-        suite->measured[i] = true;
-    }
-    return suite->threads[i];
-}
-
 static void test_plain(void **state)
 {
-    const struct one *one = *state;
-    const size_t all = sizeof plain_runs / sizeof *plain_runs;
-
-    run_all(one, OPS_LAYER_PLAIN, plain_runs, threads_of(one) > MANY_THREADS ? 2 : all);
+    run_all(*state, OPS_LAYER_PLAIN, plain_runs, sizeof plain_runs / sizeof *plain_runs);
 }
 
 static void test_checked(void **state)
 {
-    const struct one *one = *state;
-    const unsigned long long threads = threads_of(one);
-
-    if (threads > MOST_CHECKED)
-        skip();
-    run_all(one, OPS_LAYER_CHECKED, checked_runs, threads > MANY_THREADS / 8 ? 1 : 2);
+    run_all(*state, OPS_LAYER_CHECKED, checked_runs, sizeof checked_runs / sizeof *checked_runs);
 }
 
 static void test_ptx(void **state)
 {
     const struct one *one = *state;
-    const unsigned long long threads = threads_of(one);
 
-    if (threads > MOST_PTX)
-        skip();
     one->suite->layers[OPS_LAYER_PTX].host.capability((int)one->arch);
-    run_all(one, OPS_LAYER_PTX, ptx_runs, threads > MOST_PTX / 8 ? 1 : 2);
+    run_all(one, OPS_LAYER_PTX, ptx_runs, sizeof ptx_runs / sizeof *ptx_runs);
 }
 
-/* Composed cases: fused as far as the case says, as on the CPU. */
+/* Composed cases: fused as far as the case says. */
 static void test_steps(void **state)
 {
     const struct one *one = *state;
-
     const struct ops_case *c = case_of(one);
 
     assert_int_equal(one->suite->emitted.steps[one->index], c->launches ? c->launches : c->steps);

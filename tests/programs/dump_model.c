@@ -1,7 +1,7 @@
 /* In place of the program shell: trains a model for some steps on made-up inputs and writes every
-   number it can reach as raw bytes, each behind a line that names it: losses and gradients of each
-   step, results of evaluation and inference, parameters and states at the end.  Two programs of one
-   model compute the same iff their files are equal.
+   number it can reach as raw bytes, each behind a line that names it: losses and gradients of every
+   third step, results of evaluation and inference, parameters and states at the end.  Two programs
+   of one model compute the same iff their files are equal.
 
      PROGRAM OUT STEPS [no-graph]
 

@@ -233,8 +233,7 @@ static void user_kernel(void **state)
     assert_int_equal(system(command), 0);
 }
 
-/* Capsules that promise what their kernels cannot: softmax's does not take the number of its block.
- */
+/* Capsules that promise too much: softmax's kernel takes no block number. */
 static const char sharing_capsules[] =
     "defaults {\n"
     "  provider native-cuda; device cuda; trust checked; vjp backend-vjp;\n"

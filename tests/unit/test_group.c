@@ -361,7 +361,7 @@ static uint32_t norm_vjp_weight(struct grouped *t, uint32_t g, uint32_t x, uint3
 static void calls_share_a_launch(void **state)
 {
     struct grouped t;
-    uint32_t g, x, w, each, dx;
+    uint32_t g, x, w, each, dx, i;
 
     (void)state;
     begin(&t);
@@ -386,7 +386,7 @@ static void calls_share_a_launch(void **state)
     x = add_input(t.bench.module, t.form, "x", "f32[4, 3]");
     each = add_input(t.bench.module, t.form, "each", "f32[4]");
     output(&t, norm_vjp_weight(&t, g, g, add_input(t.bench.module, t.form, "own", "f32[4]")));
-    for (dx = 0; dx < 5; dx++)
+    for (i = 0; i < 5; i++)
         output(&t, norm_vjp_weight(&t, x, x, each));
     group(&t, "checked_cuda");
     assert_string_equal(steps(&t),

@@ -25,7 +25,7 @@ typedef struct far {
 } far;
 
 static struct {
-    int waits, params, destroyed, no_graph, batches;
+    int waits, params, destroyed, no_graph, batches, steps;
     tlm_status create, lose_at_step; /* what fails; TLM_OK: nothing */
     uint64_t step_to_lose;
 } far_all;
@@ -136,18 +136,30 @@ FAR_RUN(infer, 0)
 FAR_RUN(eval, 0)
 FAR_RUN(forward, 1) /* counts its passes in a saved state */
 FAR_RUN(backward, 0)
+FAR_RUN(accumulate, 0)
 FAR_RUN(next, 0)
 
 static tlm_status far_step(void *model)
 {
     far *m = model;
 
+    far_all.steps++;
     if (far_all.lose_at_step != TLM_OK && m->host.step == far_all.step_to_lose) {
         m->lost = true;
         strcpy(m->host.error, "tiny.tlm:3:1: cudaErrorLaunchFailure");
         return TLM_ERR_DEVICE;
     }
     return far_run(model, tiny_step, true);
+}
+
+static tlm_status far_accumulated_batch(void *model)
+{
+    tlm_status status = far_forward(model);
+
+    far_all.batches++;
+    if (status == TLM_OK)
+        status = far_backward(model);
+    return status == TLM_OK ? far_accumulate(model) : status;
 }
 
 static tlm_status far_batch(void *model)
@@ -299,11 +311,32 @@ static void test_training(void **state)
     (void)state;
     same_as_cpu("--steps 25 --seed 3");
     assert_int_equal(far_all.batches, 25);
-    run_far("--steps 25 --seed 3 --profile"); /* its phases are timed one by one */
+    assert_int_equal(run_far("--steps 25 --seed 3 --profile"), 0); /* phases timed one by one */
     assert_int_equal(far_all.batches, 0);
     same_as_cpu("--steps 7 --save a.safetensors");
     same_as_cpu("--steps 12 --resume a.safetensors");
     same_as_cpu("--generate --prompt ab --tokens 5");
+}
+
+/* Batches of three a step: the step is a call of its own. */
+static void test_accumulation(void **state)
+{
+    tlm_train clause = tiny_train;
+    tlm_program cpu, device = far_program();
+    char wanted[sizeof out_text];
+
+    (void)state;
+    clause.accumulate = far_tables.clause.accumulate = 3;
+    clause.accumulate_step = tiny_accumulate;
+    far_tables.clause.accumulate_step = far_accumulate;
+    far_tables.clause.train_batch = far_accumulated_batch;
+    cpu = tiny_program(&clause);
+    assert_int_equal(run_program(&cpu, "--steps 7 --seed 3"), 0);
+    memcpy(wanted, out_text, sizeof wanted);
+    assert_int_equal(run_program(&device, "--steps 7 --seed 3"), 0);
+    assert_string_equal(out_text, wanted);
+    assert_int_equal(far_all.batches, 21);
+    assert_int_equal(far_all.steps, 7);
 }
 
 /* Writes single weights and reads the losses of both sides. */
@@ -378,13 +411,10 @@ static void test_late_fault(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_training),
-        cmocka_unit_test(test_gradient_check),
-        cmocka_unit_test(test_only_printed_losses_wait),
-        cmocka_unit_test(test_no_graph),
-        cmocka_unit_test(test_reports),
-        cmocka_unit_test(test_refused_device),
-        cmocka_unit_test(test_late_fault),
+        cmocka_unit_test(test_training),       cmocka_unit_test(test_accumulation),
+        cmocka_unit_test(test_gradient_check), cmocka_unit_test(test_only_printed_losses_wait),
+        cmocka_unit_test(test_no_graph),       cmocka_unit_test(test_reports),
+        cmocka_unit_test(test_refused_device), cmocka_unit_test(test_late_fault),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -247,30 +247,46 @@ void tlmc_call_run(struct tlmc_call *call, const char *base, const char *comment
 }
 
 /* Each block finds its segment by the number of blocks before it. */
+static const char *segments_text(struct tlmc_emit *e, const struct tlmc_segments *segments)
+{
+    const char *text = "    uint32_t block = blockIdx.x;\n\n";
+    const unsigned last = segments->list.count - 1;
+
+    for (unsigned i = 0; i < last; i++) {
+        const struct tlmc_segment *segment = &segments->list.items[i];
+
+        text = tlmc_emit_printf(e,
+                                "%s    if (block < %s) {\n"
+                                "        %s(&m->%s, block);\n"
+                                "        return;\n"
+                                "    }\n"
+                                "    block -= %s;\n",
+                                text, segment->blocks, segment->name, segment->member,
+                                segment->blocks);
+    }
+    return tlmc_emit_printf(e, "%s    %s(&m->%s, block);\n", text, segments->list.items[last].name,
+                            segments->list.items[last].member);
+}
+
+/* "layer_norm_vjp_and_layer_norm_vjp_weight"; of more than two the others are counted. */
+static const char *segments_base(struct tlmc_emit *e, const struct tlmc_segments *segments)
+{
+    const struct tlmc_segment *items = segments->list.items;
+    const unsigned count = segments->list.count;
+
+    return count == 2 ? tlmc_emit_printf(e, "%s_and_%s", items[0].op, items[1].op)
+                      : tlmc_emit_printf(e, "%s_and_%u_more", items[0].op, count - 1);
+}
+
 void tlmc_call_run_segments(struct tlmc_call *call)
 {
     struct tlmc_emit *e = call->e;
-    struct tlmc_segments *segments = call->segments;
-    const char *text = "    uint32_t block = blockIdx.x;\n\n", *base = "", *ops = "", *blocks = "";
+    const struct tlmc_segments *segments = call->segments;
+    const char *ops = "", *blocks = "";
 
-    call->segments = NULL; /* what they make together is a kernel */
-    call->stack = 0;
     for (unsigned i = 0; i < segments->list.count; i++) {
         const struct tlmc_segment *segment = &segments->list.items[i];
 
-        if (i + 1 < segments->list.count)
-            text = tlmc_emit_printf(e,
-                                    "%s    if (block < %s) {\n"
-                                    "        %s(&m->%s, block);\n"
-                                    "        return;\n"
-                                    "    }\n"
-                                    "    block -= %s;\n",
-                                    text, segment->blocks, segment->name, segment->member,
-                                    segment->blocks);
-        else
-            text = tlmc_emit_printf(e, "%s    %s(&m->%s, block);\n", text, segment->name,
-                                    segment->member);
-        base = tlmc_emit_printf(e, "%s%s%s", base, i ? "_and_" : "", segment->op);
         ops = tlmc_emit_printf(e, "%s%s%s %s", ops, i ? ", " : "", segment->op, segment->shape);
         blocks = tlmc_emit_printf(e, "%s%s%s", blocks, i ? " + " : "", segment->blocks);
         call->arg_bytes += segment->arg_bytes;
@@ -280,7 +296,9 @@ void tlmc_call_run_segments(struct tlmc_call *call)
         tlmc_strbuf_printf(&call->inits, "%s.%s = { %s }", i ? ", " : "", segment->member,
                            segment->inits);
     }
+    call->segments = NULL; /* what they make together is a kernel */
     call->shape = segments->list.items[0].shape;
-    tlmc_call_run(call, base, tlmc_emit_printf(e, "%s: side by side in one launch", ops), text,
-                  (struct tlmc_geometry){ "", blocks, 0 });
+    tlmc_call_run(call, segments_base(e, segments),
+                  tlmc_emit_printf(e, "%s: side by side in one launch", ops),
+                  segments_text(e, segments), (struct tlmc_geometry){ "", blocks, 0 });
 }

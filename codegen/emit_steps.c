@@ -252,8 +252,10 @@ static void emit_launch(struct tlmc_call *call)
             return;
         }
     }
-    if (call->e->cuda)
+    if (call->e->cuda) {
+        tlmc_call_node(call, 0); /* whose place the launch has, as the step's comment */
         tlmc_call_run_segments(call);
+    }
 }
 
 /* One kernel for all of them, or a user's for each. */

@@ -670,6 +670,19 @@ static void emit_kind(struct tlmc_call *call, const struct update_row *row, uint
     }
 }
 
+/* CUDA: a launch for neighbouring kinds; false: they do not make a table. */
+static bool emit_kinds(struct tlmc_call *call, const struct update_row *row, uint32_t first,
+                       uint32_t end)
+{
+    struct batch b = { .call = call, .row = row, .first = first, .end = end };
+
+    call->node = node_at(&b, begin_of(&b, first));
+    if (!find_columns(&b))
+        return false;
+    emit_launch(&b);
+    return true;
+}
+
 void tlmc_emit_updates(struct tlmc_emit *e, struct tlmc_emit_form *form,
                        const struct tlmc_step *step)
 {
@@ -678,12 +691,13 @@ void tlmc_emit_updates(struct tlmc_emit *e, struct tlmc_emit_form *form,
     tlmc_call_begin(&call, e, form, step);
 
     const struct update_row *row = row_of(call.node->op);
-    struct batch all = { .call = &call, .row = row, .end = step->kind_count };
 
-    if (e->cuda && step->kind_count <= KINDS_AT_ONCE && find_columns(&all))
-        emit_launch(&all);
-    else
-        for (uint32_t kind = 0; kind < step->kind_count; kind++)
+    for (uint32_t first = 0, end; first < step->kind_count; first = end) {
+        end = step->kind_count - first > KINDS_AT_ONCE ? first + KINDS_AT_ONCE : step->kind_count;
+        if (e->cuda && emit_kinds(&call, row, first, end))
+            continue;
+        for (uint32_t kind = first; kind < end; kind++)
             emit_kind(&call, row, kind);
+    }
     tlmc_call_end(&call);
 }

@@ -247,6 +247,18 @@ static bool shares_operand(const struct grouping *g, uint32_t node, uint32_t ste
     return false;
 }
 
+/* Has it an element to compute?  Without one a call has no blocks. */
+static bool has_elements(const struct grouping *g, uint32_t node)
+{
+    const struct tlmc_node *n = node_of(g, node);
+    uint32_t i;
+
+    for (i = 0; i < n->result_count; i++)
+        if (tlmc_type_count(tlmc_value_type(g->graph, n->first_result + i)) > 0)
+            return true;
+    return false;
+}
+
 /* May its blocks stand beside those of other calls?  A workspace and folded transposes are those of
    a step, and a base that is overwritten may be read by the other calls. */
 static bool may_share_launch(const struct grouping *g, uint32_t node)
@@ -255,7 +267,7 @@ static bool may_share_launch(const struct grouping *g, uint32_t node)
     const enum tlmc_op op = node_of(g, node)->op;
 
     return g->coalesced && k && (k->fuses & TLMC_FUSES_LAUNCH) && k->abi != TLMC_ABI_CALL &&
-           op != TLMC_OP_MATMUL && op != TLMC_OP_SCATTER_ADD &&
+           op != TLMC_OP_MATMUL && op != TLMC_OP_SCATTER_ADD && has_elements(g, node) &&
            tlmc_workspace_bytes(k, g->graph, node) == 0;
 }
 

@@ -1,6 +1,7 @@
 /* What emitted CUDA programs use: the session of a model (device memory, one stream, kernels by
-   number, a captured graph for each phase), the state of the CUDA runtime, and the buffer runtime
-   for hosts that manage device tensors themselves.  Plain C11 and C++17; needs no CUDA header.
+   number, a captured graph for each function), the state of the CUDA runtime, and the buffer
+   runtime for hosts that manage device tensors themselves.  Plain C11 and C++17; needs no CUDA
+   header.
 
    Implemented twice with the same functions: cuda_session.c and cuda_buffer.c over the CUDA
    runtime, cuda_stub.c for builds without CUDA, where every request is refused by name.

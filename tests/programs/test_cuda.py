@@ -85,6 +85,36 @@ def one_update(folder):
             equal(re.findall(r"TLM_LAUNCH\(m, (run_\w*_update\w*)", f.read()), ["run_adamw_update"], f"updates of {name}")
 
 
+def unlike_updates(folder):
+    """One launch also for groups of unlike states, parameters of rank 0 and empty ones; one from a constant gradient is apart, and of many
+    kinds 48 at once."""
+    model = os.path.join(folder, "unlike.tlm")
+    kinds = 100
+    groups = "".join(f'group "h.{i}.*" {{ lr = {0.001 * (i + 1):.3f}; momentum = {0.9 if i % 3 == 0 else 0.0}; nesterov = {str(i % 6 == 0).lower()}; }}\n'
+                     for i in range(kinds))
+    with open(model, "w") as f:
+        f.write(f"""model unlike;
+input x: f32[4, 5];
+block more(v: f32[4, 5]) -> f32[4, 5] {{
+  param a: f32[] = normal();
+  param w: f32[5] = normal();
+  return v * a + w;
+}}
+param empty: f32[0, 4] = ones();
+param unused: f32[3] = ones();
+const k: f32[3] = [1.5, -0.25, 2.0];
+param fixed: f32[3] = ones();
+for i in 0..{kinds} {{
+  x = tanh(more(x) as h[i]);
+}}
+loss reduce_mean(x) + reduce_sum(layer_norm(empty)) + reduce_sum(fixed * k);
+train {{ optimizer sgd(lr = 0.1) {{ {groups} }} steps 3; }}
+""")
+    on_cuda = same_training(folder, model, "unlike", 3)
+    with open(os.path.join(on_cuda, "unlike.c")) as f:
+        equal(len(re.findall(r"TLM_LAUNCH\(m, run_sgd_update", f.read())), 4, "launches: 48, 48 and 5 kinds, and the constant gradient")
+
+
 def bare_outputs(folder):
     """Outputs that no kernel writes: constants, inputs, parameters, states, one value under two names; axes of size 0."""
     model = os.path.join(folder, "bare.tlm")
@@ -129,4 +159,4 @@ train { optimizer sgd(lr = 0.1); clip norm(0.5); steps 2; }
         equal(f.read().count("TLM_LAUNCH(m, run_global_norm_parts"), 2, "launches for the chunks of 270 tensors")
 
 
-main(*cuda.model_tests("plain"), oracle, index_error, memory_blocks, vendor, one_update, bare_outputs, many_tensors)
+main(*cuda.model_tests("plain"), oracle, index_error, memory_blocks, vendor, one_update, unlike_updates, bare_outputs, many_tensors)

@@ -125,8 +125,8 @@ const char *tlmc_call_symbol(struct tlmc_call *call)
     return tlmc_emit_printf(call->e, "tlmk_%s%s", tlmc_dtype_name(dtype), rest);
 }
 
-/* A function for each SIMD level of the CPU; a kernel or a segment of one, whose struct stands in
-   NAME.c too. */
+/* On the CPU a function for each SIMD level; on CUDA a kernel, or a segment of one, whose struct
+   stands in NAME.c too. */
 static void put_body(struct tlmc_emit *e, bool segment, const char *name, const char *fields,
                      const char *text)
 {

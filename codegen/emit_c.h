@@ -153,7 +153,7 @@ void tlmc_emit_memory(struct tlmc_emit *e, struct tlmc_strbuf *out);
 const char *tlmc_emit_memory_text(struct tlmc_emit *e, const struct tlmc_emit_form *form);
 
 /* ---- emit_steps.c: entry points */
-/* The functions of a form: its run, or forward, backward, accumulate and step. */
+/* The functions of a form: its run, or forward, backward, accumulate, step and batch. */
 void tlmc_emit_form_functions(struct tlmc_emit *e, struct tlmc_emit_form *form);
 /* In a function being written: the local pointer to a value, declared at its top. */
 const char *tlmc_emit_use(struct tlmc_emit *e, struct tlmc_emit_form *form, uint32_t value,

@@ -77,10 +77,11 @@ static void put_training(struct tlmc_emit *e, struct tlmc_writer *w,
         w, tlmc_emit_printf(
                e,
                "Training: fill the inputs, forward, backward (overwrites the gradients)%s, step.  "
-               "Another form that runs in between uses the same memory.  batch: %s in one call%s.",
-               accumulates ? ", accumulate" : "",
-               accumulates ? "all but the step" : "the three, whose numbers are filled before,",
-               e->cuda ? " and, unless no_graph is set, one captured graph" : ""));
+               "Another form that runs in between uses the same memory.  batch: forward, backward "
+               "and %s in one call%s.%s",
+               accumulates ? ", accumulate" : "", accumulates ? "accumulate" : "step",
+               accumulates ? "" : "; set the step's numbers (below) before it",
+               e->cuda ? "  It is one captured graph unless no_graph is set." : ""));
     tlmc_write(w,
                "tlm_status %{model}_%{label}_forward(%{model} *m);\n"
                "tlm_status %{model}_%{label}_backward(%{model} *m);\n",

@@ -235,27 +235,25 @@ static bool emit_node(struct tlmc_call *call, uint32_t n)
     return true;
 }
 
-/* Several calls: one launch on CUDA. */
+/* Several calls, which only CUDA has in one step: one launch. */
 static void emit_launch(struct tlmc_call *call)
 {
     struct tlmc_segments segments = { 0 };
 
     for (uint32_t n = 0; n < call->step->node_count; n++) {
-        call->segments = call->e->cuda ? &segments : NULL;
+        call->segments = &segments;
         call->by_block = false;
         if (!emit_node(call, n))
             return;
-        if (call->e->cuda && !(call->by_block && segments.list.count == n + 1)) {
+        if (!call->by_block || segments.list.count != n + 1) {
             tlmc_emit_refuse(call->e, call->node,
                              "capsule '%s' fuses launch, but its kernel cannot be part of one",
                              call->capsule->name);
             return;
         }
     }
-    if (call->e->cuda) {
-        tlmc_call_node(call, 0); /* whose place the launch has, as the step's comment */
-        tlmc_call_run_segments(call);
-    }
+    tlmc_call_node(call, 0); /* the launch has its place, as the step's comment has */
+    tlmc_call_run_segments(call);
 }
 
 /* One kernel for all of them, or a user's for each. */

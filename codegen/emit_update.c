@@ -1,6 +1,6 @@
 /* Updates: nodes that write a leaf in place.  On the CPU the nodes of one kind, with the same
    options and scalars and the same operands left out, become one loop over a constant table of
-   offsets, parallel over the elements of each tensor; on CUDA all kinds of a step become one
+   offsets, parallel over the elements of each tensor; on CUDA up to 48 kinds become one
    launch, whose blocks find their tensor in the table and there its kind.  In: a step of UPDATE
    nodes.  Out: tables, bodies, loops or the launch. */
 #include "emit_c.h"
@@ -45,9 +45,10 @@ static const struct update_row update_rows[] = {
 static const char *const names[] = { "p0", "p1", "p2", "p3", "p4", "p5", "p6", "scale" };
 enum { SCALE = 7, COLUMNS = 8 };
 
-/* Kinds of a launch: each has pointers to its scalars among the arguments of the kernel, of which
-   every device takes 4096 bytes. */
+/* Most kinds of a launch: each may have a pointer for every column among the arguments of the
+   kernel, of which every device takes 4096 bytes. */
 enum { KINDS_AT_ONCE = 48 };
+_Static_assert((KINDS_AT_ONCE * COLUMNS + 4) * 8 <= 4096, "with the blocks and the fault");
 
 static const struct update_row *row_of(enum tlmc_op op)
 {
@@ -406,21 +407,21 @@ static void put_row(struct tlmc_writer *out, const struct batch *b, uint32_t kin
 static void describe_table(struct tlmc_writer *out, const struct batch *b)
 {
     struct tlmc_emit *e = b->call->e;
-    const char *text =
-        tlmc_emit_printf(e, "Tensors of %s, one a row.  Offsets in bytes:", b->row->base);
+    const char *text = tlmc_emit_printf(e, "Tensors of %s, one a row.", b->row->base);
     unsigned count = 0;
     bool holes = false;
 
     for (unsigned c = 0; c < COLUMNS; c++) {
         if (b->columns[c].source != TABLE)
             continue;
-        text = tlmc_emit_printf(e, "%s%s %s %s (%s)", text, count++ ? "," : "", names[c],
+        text = tlmc_emit_printf(e, "%s%s %s %s (%s)", text,
+                                count++ ? "," : "  Offsets in bytes:", names[c],
                                 role_of(e, b->row, c), block_name(&b->columns[c]));
         for (uint32_t kind = b->first; kind < b->end; kind++)
             holes |= first_of_kind(b, kind, c) == TLMC_NONE;
     }
-    text = tlmc_emit_printf(e, "%s%s.  count: elements.", text,
-                            holes ? "; 0 where its kind has none" : "");
+    text = tlmc_emit_printf(e, "%s%s%s  count: elements.", text,
+                            holes ? "; 0 where its kind has none" : "", count ? "." : "");
     if (e->cuda)
         text = tlmc_emit_printf(e, "%s  first: its first block of the launch.", text);
     if (e->cuda && b->end - b->first > 1)

@@ -8,8 +8,8 @@
    Conventions
    - every thread of every block of the launch calls the function; the launch has the blocks of the
      macro named below (blocks.h), TLMK_THREADS threads each;
-   - functions with `block` in front can stand in one launch (`fuses launch` in their capsules):
-   each gets its own blocks, one after another, and the number of the block among them;
+   - functions that begin with `block` can share a launch (`fuses launch` in their capsules): each
+     gets blocks of its own, one after another, and the number of the block among them;
    - outputs, then inputs, then sizes (uint32_t), then attributes (float), as in tlmk_cpu.h without
      level and range; sizes of 0 are legal everywhere;
    - no kernel allocates or checks shapes; indices are checked by check_index before, and one that

@@ -8,7 +8,7 @@
    last two axes is folded into the matmuls that accept it.  Calls that read one value and do not
    wait for each other share a launch when their kernels allow it (horizontal fusion).  Updates run
    at the end of their phase, those of one kernel together, in it those of one kind next to each
-   other, one from a constant apart.  A profile with singleton lowering gets one node a step.
+   other, one from a constant alone.  A profile with singleton lowering gets one node a step.
    Grouping never moves a rounding point: each node keeps its formula, its capsule and its
    arithmetic. */
 #include "plan_internal.h"
@@ -247,7 +247,7 @@ static bool shares_operand(const struct grouping *g, uint32_t node, uint32_t ste
     return false;
 }
 
-/* Has it an element to compute?  Without one a call has no blocks. */
+/* Has it an element to compute?  A call without one may have no blocks. */
 static bool has_elements(const struct grouping *g, uint32_t node)
 {
     const struct tlmc_node *n = node_of(g, node);
@@ -267,8 +267,8 @@ static bool may_share_launch(const struct grouping *g, uint32_t node)
     const enum tlmc_op op = node_of(g, node)->op;
 
     return g->coalesced && k && (k->fuses & TLMC_FUSES_LAUNCH) && k->abi != TLMC_ABI_CALL &&
-           op != TLMC_OP_MATMUL && op != TLMC_OP_SCATTER_ADD && has_elements(g, node) &&
-           tlmc_workspace_bytes(k, g->graph, node) == 0;
+           k->device == TLMC_CUDA && op != TLMC_OP_MATMUL && op != TLMC_OP_SCATTER_ADD &&
+           has_elements(g, node) && tlmc_workspace_bytes(k, g->graph, node) == 0;
 }
 
 /* The last step of calls that this one may join; TLMC_NONE: none. */
@@ -464,8 +464,8 @@ static uint32_t leaf_slot(const struct grouping *g, uint32_t value)
                : TLMC_NONE;
 }
 
-/* A table names tensors by their offsets: constants, as the gradient of a parameter that nothing
-   depends on, have none. */
+/* A table names tensors by their offsets: constants, as the gradient of a parameter in which the
+   loss is linear, have none. */
 static bool may_share_table(const struct grouping *g, uint32_t node)
 {
     const struct tlmc_node *n = node_of(g, node);

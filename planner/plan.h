@@ -47,7 +47,7 @@ enum tlmc_step_kind {
                             a loop or a launch */
 };
 
-/* Calls of one launch: each block passes the first blocks of those before its own. */
+/* The most calls of one launch: a block first passes over the blocks of those before its own. */
 enum { TLMC_LAUNCH_MAX = 4 };
 
 struct tlmc_step {

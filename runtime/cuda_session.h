@@ -6,7 +6,7 @@
 #include "cuda_probe.h"
 
 /* Staging memory of inputs and step blocks: while the device reads one slot, the host fills the
-   other.  With three phases a step, two slots let the host run at least a whole phase ahead. */
+   other.  Two slots let the host be a whole run ahead. */
 enum { TLM_CUDA_SLOTS = 2 };
 
 struct tlm_cuda_slot {

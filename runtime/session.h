@@ -36,8 +36,8 @@ struct tlm_session {
     tlm_run_state run;
     struct tlm_log log;
     struct tlm_progress progress;
-    double phase_seconds[TLM_PHASE_COUNT]; /* printed by --profile; on a device those of a training
-                                              step are measured only then */
+    double phase_seconds[TLM_PHASE_COUNT]; /* printed by --profile; on a device forward, backward
+                                              and update are measured only then */
     char error[TLM_ERROR_BYTES];
 };
 

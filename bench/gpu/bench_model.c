@@ -72,8 +72,11 @@ static void fill(const struct bench *b, const tlm_form *form)
 static tlm_status micro_batch(struct bench *b)
 {
     const tlm_train *train = b->program->train;
-    const tlm_status status = train->forward(b->model);
+    tlm_status status;
 
+    if (train->accumulate_step)
+        return train->train_batch(b->model);
+    status = train->forward(b->model);
     return status == TLM_OK ? train->backward(b->model) : status;
 }
 

@@ -235,6 +235,7 @@ static void add_launches(struct ops_list *list)
         { "layer_norm_vjp and its weight's", layer_norm_vjps, 2, 1, 2, 12300 },
         { "layer_norm_vjp and its weight's", layer_norm_vjps, 2, 1, 1, 1 },
         { "layer_norm_vjp and its weight's", layer_norm_vjps, 2, 2, 0, 5 },
+        { "layer_norm_vjp and its weight's", layer_norm_vjps, 2, 2, 9, 0 },
         { "the weight's first", weight_first, 2, 1, 33, 65 },
         { "one op twice", one_op_twice, 3, 1, 17, 31 },
         { "five calls", five_calls, 5, 2, 17, 31 },

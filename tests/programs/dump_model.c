@@ -171,6 +171,10 @@ static int run_all(struct dump *d, uint64_t steps)
     for (uint64_t step = 0; train && !code && step < steps; step++)
         code = train_step(d, &scalars, step);
     if (train && !code)
+        code = wait(d);
+    if (train && !code) /* of the last batch */
+        put_ios(d, "loss", train->form->losses, train->form->loss_count);
+    if (train && !code)
         code = run_form(d, train->eval);
     for (uint32_t i = 0; !code && i < d->program->infer_count; i++)
         code = run_form(d, &d->program->infer[i]);

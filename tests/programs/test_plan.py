@@ -39,6 +39,23 @@ def vendor_report(folder):
     check("cublas.matmul refused: trust-not-admitted(trusted-external)" in r.out, "refusal of cublas")
 
 
+def shared_launch(folder):
+    """Of calls in one launch --steps names every capsule, and --explain what was refused for each."""
+    module = os.path.join(folder, "mine.capsules")
+    with open(module, "w") as f:
+        for op in ("layer_norm_vjp", "layer_norm_vjp_weight"):
+            f.write(f"""capsule mine.{op} {{ op {op}; provider native-cuda; device cuda; trust trusted-external; vjp none; shape guard "rank <= 8";
+  layout guard "flat row-major device storage"; value tests "ops/{op}/native_cuda";
+  numeric round=nearest-even subnormal=gradual-underflow contract=fused reduce=fixed-tree; arithmetic {op}.tree64.v1; abi template;
+  symbol tlmk_f32_{op}; header tlmk_cuda.h; }}
+""")
+    steps = tlmc("plan", example("char_gpt"), "--device", "cuda", "--capsules", module, "--steps", "--explain").ok().out
+    line = next(line for line in steps.splitlines() if "call(layer_norm_vjp,layer_norm_vjp_weight)" in line)
+    check("native_cuda.layer_norm_vjp checked, native_cuda.layer_norm_vjp_weight checked " in line, line)
+    after = steps.split(line)[1].splitlines()[1:3]
+    check(all(text.startswith(f"     mine.{op} refused: ") for text, op in zip(after, ("layer_norm_vjp", "layer_norm_vjp_weight"))), str(after))
+
+
 def each_op_once(folder):
     r = tlmc("plan", example("quickstart_mlp")).ok()
     heads = [line for line in r.out.splitlines() if ": native_c." in line and not line.startswith(" ")]
@@ -135,4 +152,4 @@ def beyond_a_launch(folder):
     check("matmul: native_cuda.matmul" in r.out and "cublas.matmul refused: admit(an axis of 3000000000 exceeds 2147483647)" in r.out, r.out)
 
 
-main(chapter_report, vendor_report, each_op_once, contracts_and_steps, other_formats, lists, refusals_are_short, steps_agree, same_plan_twice, beyond_a_launch)
+main(chapter_report, vendor_report, shared_launch, each_op_once, contracts_and_steps, other_formats, lists, refusals_are_short, steps_agree, same_plan_twice, beyond_a_launch)

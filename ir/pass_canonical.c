@@ -1,9 +1,10 @@
 /* Clean-up that keeps every bit, NaN, infinity and -0 included.  In: any form.  Out: moves of moves
-   in one step, moves that move nothing dropped, permutes that only pass axes of size 1 as reshapes,
-   double negation gone, a transposed product as the product of transposes (which the matmul takes
-   as flags; fma(a, b, c) = fma(b, a, c)).  Nodes that are no longer read stay for dce.  A node is
-   never bypassed when its operand's memory has been overwritten meanwhile, and no computed value
-   becomes a name for memory that is overwritten before its last reader. */
+   in one step (but a transpose that only products read stays: they take it as a flag), moves that
+   move nothing dropped, permutes that only pass axes of size 1 as reshapes, double negation gone, a
+   transposed product as the product of transposes (which the matmul takes as flags; fma(a, b, c) =
+   fma(b, a, c)).  Nodes that are no longer read stay for dce.  A node is never bypassed when its
+   operand's memory has been overwritten meanwhile, and no computed value becomes a name for memory
+   that is overwritten before its last reader. */
 #include "graph_edit.h"
 #include "pass.h"
 
@@ -15,6 +16,7 @@ struct canonical {
     struct tlmc_rewrite rewrite;
     struct tlmc_graph *graph; /* the new one */
     uint32_t *uses;           /* of each old value, results of the form included */
+    bool *read_otherwise;     /* old values that others than products and permutes read */
     bool *late; /* old values read after the backward pass: by updates, or by whoever takes the
                    form's results */
     tlmc_slot_vec written; /* slots of leaves written so far */
@@ -85,27 +87,6 @@ static bool keeps_order(const struct tlmc_type *type, const int64_t *perm)
     return true;
 }
 
-static uint32_t simple_permute(struct canonical *c, uint32_t x, const int64_t *perm)
-{
-    const struct tlmc_type type = *tlmc_value_type(c->graph, x);
-    const uint32_t inner = through(c, x, TLMC_OP_PERMUTE);
-    int64_t both[TLMC_MAX_RANK], dims[TLMC_MAX_RANK];
-    int i;
-
-    if (inner != TLMC_NONE) {
-        const int64_t *first = tlmc_node_attr(tlmc_value_node(c->graph, x), TLMC_A_PERM)->v.ints;
-
-        for (i = 0; i < type.rank; i++)
-            both[i] = first[perm[i]];
-        return simple_permute(c, inner, both);
-    }
-    if (!keeps_order(&type, perm))
-        return tlmc_build_permute(c->graph, x, perm);
-    for (i = 0; i < type.rank; i++)
-        dims[i] = type.dims[perm[i]];
-    return simple_reshape(c, x, type.rank, dims);
-}
-
 static bool swaps_last_two(int rank, const int64_t *perm)
 {
     int i;
@@ -114,6 +95,32 @@ static bool swaps_last_two(int rank, const int64_t *perm)
         if (perm[i] != i)
             return false;
     return rank >= 2 && perm[rank - 2] == rank - 1;
+}
+
+/* `for_products`: nothing but products and permutes will read it. */
+static uint32_t simple_permute(struct canonical *c, uint32_t x, const int64_t *perm,
+                               bool for_products)
+{
+    const struct tlmc_type type = *tlmc_value_type(c->graph, x);
+    const uint32_t inner = through(c, x, TLMC_OP_PERMUTE);
+    int64_t both[TLMC_MAX_RANK], dims[TLMC_MAX_RANK];
+    int i;
+
+    if (keeps_order(&type, perm)) {
+        for (i = 0; i < type.rank; i++)
+            dims[i] = type.dims[perm[i]];
+        return simple_reshape(c, x, type.rank, dims);
+    }
+    if (inner != TLMC_NONE) {
+        const int64_t *first = tlmc_node_attr(tlmc_value_node(c->graph, x), TLMC_A_PERM)->v.ints;
+
+        for (i = 0; i < type.rank; i++)
+            both[i] = first[perm[i]];
+        if (!for_products || !swaps_last_two(type.rank, perm) ||
+            keeps_order(tlmc_value_type(c->graph, inner), both))
+            return simple_permute(c, inner, both, for_products);
+    }
+    return tlmc_build_permute(c->graph, x, perm);
 }
 
 static uint32_t simple_transpose(struct canonical *c, uint32_t x)
@@ -126,7 +133,7 @@ static uint32_t simple_transpose(struct canonical *c, uint32_t x)
         perm[i] = i;
     perm[rank - 2] = rank - 1;
     perm[rank - 1] = rank - 2;
-    return simple_permute(c, x, perm);
+    return simple_permute(c, x, perm, true);
 }
 
 /* (a b)^T = b^T a^T, when the product is read here alone. */
@@ -173,7 +180,8 @@ static uint32_t simplify(struct canonical *c, const struct tlmc_node *node)
     if (node->op == TLMC_OP_PERMUTE) {
         inner = transposed_product(c, node);
         return inner != TLMC_NONE ? inner
-                                  : simple_permute(c, x, tlmc_node_attr(node, TLMC_A_PERM)->v.ints);
+                                  : simple_permute(c, x, tlmc_node_attr(node, TLMC_A_PERM)->v.ints,
+                                                   !c->read_otherwise[node->first_result]);
     }
     if (node->op == TLMC_OP_BROADCAST) {
         inner = through(c, x, TLMC_OP_BROADCAST);
@@ -194,7 +202,7 @@ static void count_result(void *canonical, uint32_t value)
     struct canonical *c = canonical;
 
     c->uses[value]++;
-    c->late[value] = true;
+    c->late[value] = c->read_otherwise[value] = true;
 }
 
 /* Backwards, so that a view's late reader is known when its operand is looked at. */
@@ -205,6 +213,7 @@ static void count_uses(struct canonical *c, const struct tlmc_form *form)
 
     c->uses = TLMC_NEW_ARRAY(graph->arena, uint32_t, graph->value_count + 1);
     c->late = TLMC_NEW_ARRAY(graph->arena, bool, graph->value_count + 1);
+    c->read_otherwise = TLMC_NEW_ARRAY(graph->arena, bool, graph->value_count + 1);
     tlmc_form_results(form, count_result, c);
     while (id-- > 0) {
         const struct tlmc_node *node = &graph->nodes[id];
@@ -216,6 +225,8 @@ static void count_uses(struct canonical *c, const struct tlmc_form *form)
                 continue;
             c->uses[node->inputs[i]]++;
             c->late[node->inputs[i]] |= late;
+            c->read_otherwise[node->inputs[i]] |=
+                node->op != TLMC_OP_MATMUL && node->op != TLMC_OP_PERMUTE;
         }
         if (node->phase == TLMC_FORWARD && tlmc_op_writes_input(node->op, 0) &&
             tlmc_leaf_slot(graph, node->inputs[0], &slot))

@@ -3,7 +3,8 @@
 
    Nothing waits but tlm_cuda_wait and tlm_cuda_fetch; tlm_cuda_run does only for staging memory
    that an earlier copy still reads, and where it uploads blocks that the caller may write again.
-   Every status of CUDA is checked; a failure lasts for the session's life. */
+   Every status of CUDA is checked, but for those of the end (tlm_cuda_close), which has nobody to
+   tell; a failure lasts for the session's life. */
 #include "cuda_session.h"
 
 #include <stdio.h>

@@ -39,6 +39,19 @@ def vendor_report(folder):
     check("cublas.matmul refused: trust-not-admitted(trusted-external)" in r.out, "refusal of cublas")
 
 
+def attention_in_place(folder):
+    """The products of attention read keys and values through their transpose flags: of each head nothing is copied but the head itself."""
+    heads = "[16,4,64,16]"
+    for profile in ("checked_cpu", "checked_cuda", "vendor_cuda"):
+        steps = tlmc("plan", example("char_gpt"), "--profile", profile, "--steps").out
+        train = steps.split("steps of infer train")[1].split("steps of ")[0]
+        copies = [line for line in train.splitlines() if " permute " in line and "folded" not in line]
+        layers, kinds = 2, 8  # a layer: q, k, v, the output, and the gradients of each
+        equal(len(copies), layers * kinds, f"copies of {profile}:\n" + "\n".join(copies))
+        check(all(heads in line for line in copies), f"{profile}: something else than heads is moved")
+        check(f"{heads}@" in train and "transpose_b" in train, train[:500])
+
+
 def shared_launch(folder):
     """Of calls in one launch --steps names every capsule, and --explain what was refused for each."""
     module = os.path.join(folder, "mine.capsules")
@@ -152,4 +165,4 @@ def beyond_a_launch(folder):
     check("matmul: native_cuda.matmul" in r.out and "cublas.matmul refused: admit(an axis of 3000000000 exceeds 2147483647)" in r.out, r.out)
 
 
-main(chapter_report, vendor_report, shared_launch, each_op_once, contracts_and_steps, other_formats, lists, refusals_are_short, steps_agree, same_plan_twice, beyond_a_launch)
+main(chapter_report, vendor_report, attention_in_place, shared_launch, each_op_once, contracts_and_steps, other_formats, lists, refusals_are_short, steps_agree, same_plan_twice, beyond_a_launch)

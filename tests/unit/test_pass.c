@@ -187,6 +187,34 @@ static void moves_of_moves(void **state)
     assert_int_equal(v->g->node_count, 4);
 }
 
+/* A transpose for products stays one; if something else reads it too, one move is made of both. */
+static void transposes_for_products_stay(void **state)
+{
+    struct world *v = *state;
+    uint32_t x, q, y, t;
+
+    begin(v, TLMC_INFER);
+    x = add_input(v->m, v->form, "x", "f32[2, 3, 4]");
+    q = add_input(v->m, v->form, "q", "f32[3, 5, 4]");
+    y = NODE(v->g, "permute", "perm=1,0,2", x);
+    t = NODE(v->g, "permute", "perm=0,2,1", y);
+    output(v, tlmc_build2(v->g, TLMC_OP_MATMUL, q, t));
+    output(v, NODE(v->g, "permute", "perm=0,2,1", t)); /* y again */
+    t = NODE(v->g, "permute", "perm=0,2,1", y);
+    output(v, tlmc_build2(v->g, TLMC_OP_MATMUL, q, t));
+    output(v, tlmc_build1(v->g, TLMC_OP_NEG, t));
+    run_to_rest(v, tlmc_pass_canonical);
+    x = v->form->inputs.items[0].value;
+    y = out(v, 1);
+    assert_int_equal(in_of(v->g, y, 0), x);
+    t = in_of(v->g, out(v, 0), 1);
+    assert_int_equal(op_of(v->g, t), TLMC_OP_PERMUTE);
+    assert_int_equal(in_of(v->g, t, 0), y);
+    t = in_of(v->g, out(v, 2), 1);
+    assert_int_equal(t, in_of(v->g, out(v, 3), 0));
+    assert_int_equal(in_of(v->g, t, 0), x);
+}
+
 static void a_permute_of_unit_axes_is_a_view(void **state)
 {
     struct world *v = *state;
@@ -509,6 +537,7 @@ int main(void)
         TEST(cse_leaves_random_and_updates_alone),
         TEST(cse_keeps_the_update_phase_apart),
         TEST(moves_of_moves),
+        TEST(transposes_for_products_stay),
         TEST(a_permute_of_unit_axes_is_a_view),
         TEST(a_transposed_product),
         TEST(a_product_with_another_reader_is_not_made_twice),

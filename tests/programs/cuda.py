@@ -122,10 +122,13 @@ def quickstart_host(folder, layer="plain", main=DUMP, *options):
 MODELS = [
     ("quickstart_mlp", [], 7, ["plain", "asan", "checked", "ptx"]),
     ("digits_mlp", ["-D", "batch=4"], 4, ["plain", "checked", "ptx"]),
+    ("digits_mlp", ["-D", "batch=2"], 2, ["asan"]),
     ("char_gpt", ["-D", "T=12", "-D", "L=1"], 2, ["plain", "checked", "ptx"]),
     ("char_gpt", ["-D", "T=4", "-D", "L=1", "-D", "C=16", "-D", "heads=2"], 1, ["asan"]),
     ("gpt2", ["-D", "T=8", "-D", "C=32", "-D", "heads=2", "-D", "L=1", "-D", "vocab=50", "-D", "ctx=8",
               "-D", "train.batch=2"], 2, ["plain", "checked", "ptx"]),
+    ("gpt2", ["-D", "T=4", "-D", "C=16", "-D", "heads=2", "-D", "L=1", "-D", "vocab=20", "-D", "ctx=4",
+              "-D", "train.batch=1"], 1, ["asan"]),
 ]
 
 # of the environment, and as argument of the program

@@ -152,15 +152,11 @@ static tlm_status far_step(void *model)
     return far_run(model, tiny_step, true);
 }
 
-static tlm_status far_accumulated_batch(void *model)
-{
-    tlm_status status = far_forward(model);
-
-    far_all.batches++;
-    if (status == TLM_OK)
-        status = far_backward(model);
-    return status == TLM_OK ? far_accumulate(model) : status;
-}
+static struct {
+    tlm_form train, eval, infer, next;
+    tlm_train clause;
+    tlm_generate generate;
+} far_tables;
 
 static tlm_status far_batch(void *model)
 {
@@ -169,14 +165,10 @@ static tlm_status far_batch(void *model)
     far_all.batches++;
     if (status == TLM_OK)
         status = far_backward(model);
-    return status == TLM_OK ? far_step(model) : status;
+    if (status != TLM_OK)
+        return status;
+    return far_tables.clause.accumulate_step ? far_accumulate(model) : far_step(model);
 }
-
-static struct {
-    tlm_form train, eval, infer, next;
-    tlm_train clause;
-    tlm_generate generate;
-} far_tables;
 
 static tlm_program far_program(void)
 {
@@ -329,7 +321,6 @@ static void test_accumulation(void **state)
     clause.accumulate = far_tables.clause.accumulate = 3;
     clause.accumulate_step = tiny_accumulate;
     far_tables.clause.accumulate_step = far_accumulate;
-    far_tables.clause.train_batch = far_accumulated_batch;
     cpu = tiny_program(&clause);
     assert_int_equal(run_program(&cpu, "--steps 7 --seed 3"), 0);
     memcpy(wanted, out_text, sizeof wanted);
